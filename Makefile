@@ -1,0 +1,48 @@
+# make install   set up .venv with the package and all that tests and benchmarks use
+# make test      formatter check, linter, type checker, all tests, and coverage of the kernels in plain Python
+# make run       the main job: meeting times of the three couplings on the model of Figure 1, with a plot in out/
+# make bench     speed, as ratios within one run, written to benchmarks/RESULTS.md
+# make format    let ruff format and fix what it can
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: install test lint check coverage run bench format clean
+
+install: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $(READY)
+
+test: lint check coverage
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+check: $(READY)
+	$(BIN)/pytest -n 2
+
+# Compiled code is invisible to coverage, so the smaller tests run a second time with the kernels as plain Python.
+coverage: $(READY)
+	rm -f .coverage .coverage.*
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -m "not compiled"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+run: $(READY)
+	$(BIN)/python examples/figure1_meeting_times.py
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv .coverage* out

@@ -1,0 +1,63 @@
+"""Unbiased posterior expectations over clusterings, from coupled Markov chains that meet.
+
+Import it as ``import copartition as cp``. Everything public is named here.
+"""
+
+from copartition.chain import conditional
+from copartition.couplings.base import Coupling, partner
+from copartition.couplings.common import Common
+from copartition.couplings.independent import Independent
+from copartition.couplings.maximal import Maximal
+from copartition.couplings.transport import Transport
+from copartition.functionals import (
+    Functional,
+    co_clustering,
+    evaluation,
+    functional,
+    largest_clusters,
+    n_clusters,
+)
+from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
+from copartition.results import MeetingTimes, Sample
+from copartition.runs.meeting import meeting_times
+from copartition.runs.sampling import sample
+from copartition.targets.base import Target, log_predictive
+from copartition.targets.coloring import GraphColoring
+from copartition.targets.gaussian import Gaussian
+from copartition.targets.mixture import Component, Mixture, Prepared
+from copartition.targets.priors import DirichletProcess, Prior
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Common",
+    "Component",
+    "Coupling",
+    "DirichletProcess",
+    "Functional",
+    "Gaussian",
+    "GraphColoring",
+    "Independent",
+    "Maximal",
+    "MeetingTimes",
+    "Mixture",
+    "Prepared",
+    "Prior",
+    "Sample",
+    "Target",
+    "Transport",
+    "canonical",
+    "co_clustering",
+    "conditional",
+    "evaluation",
+    "functional",
+    "hamming_distance",
+    "largest_clusters",
+    "log_predictive",
+    "meeting_times",
+    "n_clusters",
+    "overlaps",
+    "partner",
+    "sample",
+    "variation_of_information",
+]

@@ -1,0 +1,157 @@
+"""One chain, seen from Python: where it starts, how it is run, what the law of its next move is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition import gibbs
+from copartition.compiled.state import Chain, empty_chain, grown
+from copartition.functionals import Functional
+from copartition.partition import canonical
+from copartition.targets.base import Target
+from copartition.validation import integer, label_array, shorten
+
+RANDOM_STARTS = {"prior": False, "sequential": True}  # name -> whether the data are looked at
+
+
+def chain_at(target: Target, labels: np.ndarray) -> Chain:
+    """Return a chain at the partition `labels`, in canonical numbering, -1 for points that are in no cluster."""
+    n_clusters = target.model.palette or int(labels.max()) + 1
+    capacity = max(16, n_clusters + n_clusters // 4 + 2)
+    chain = empty_chain(target.n_points, target.model.points.shape[1], capacity)
+    chain.labels[:] = labels
+    chain.counts[0] = n_clusters
+    gibbs.count_chain(target.model, chain)
+    return chain
+
+
+def check_start(target: Target, init: Any) -> str | np.ndarray:
+    """Return a start that `start_chain` takes: the name of a random one, or labels."""
+    if init is None:
+        init = target.default_start
+    if not isinstance(init, str):
+        return target.check_labels(init, "init")
+    if init == "prior" and target.prior is None:
+        raise ValueError("init 'prior' needs a target that has a prior, such as Mixture; take 'sequential' or labels.")
+    if init in RANDOM_STARTS:
+        return init
+    labels = target.start_labels(init)
+    if labels is None:
+        raise ValueError(
+            "init must be 'one_cluster', 'singletons', 'prior', 'sequential', 'greedy' (graph colouring) or an array "
+            f"of labels, got {shorten(init)}."
+        )
+    return labels
+
+
+def start_chain(target: Target, start: str | np.ndarray, random: np.ndarray) -> Chain:
+    """Return a chain at its start, as `check_start` returned it; random starts draw from `random`."""
+    if not isinstance(start, str):
+        return chain_at(target, start)
+    chain = chain_at(target, np.full(target.n_points, -1, dtype=np.int64))
+    order = np.zeros(target.n_points, dtype=np.int64)
+    gibbs.shuffle(order, random)
+    progress = np.zeros(2, dtype=np.int64)
+    use_data = RANDOM_STARTS[start]
+    while True:
+        status = gibbs.fill_chain(target.model, chain, target.log_predictive, random, progress, order, use_data)
+        if status == gibbs.DONE:
+            return chain
+        n = int(order[progress[0]])
+        if status == gibbs.IMPOSSIBLE:
+            raise ValueError(f"init {start!r} came to point {n} when no cluster could take it; choose another start.")
+        chain = grown_or_refused(chain, status, n)
+
+
+def advance_chain(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> Chain:
+    """Run a chain for a number of sweeps; return it, or a larger copy if it had to grow."""
+    progress = np.zeros(2, dtype=np.int64)
+    while True:
+        status = gibbs.run_chain(target.model, chain, target.log_predictive, random, progress, sweeps)
+        if status == gibbs.DONE:
+            return chain
+        chain = grown_or_refused(chain, status, int(progress[1]))
+
+
+def record_chain(
+    target: Target, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray
+) -> Chain:
+    """Run a chain for as many sweeps as `draws` has rows, and write the functional after each into its row."""
+    if not functional.is_compiled:
+        for row in draws:
+            chain = advance_chain(target, chain, random, 1)
+            row[:] = functional.of_labels(chain.labels)
+        return chain
+    progress = np.zeros(2, dtype=np.int64)
+    while True:
+        status = gibbs.record_chain(
+            target.model,
+            chain,
+            target.log_predictive,
+            random,
+            progress,
+            functional.evaluate,
+            functional.parameters,
+            draws,
+        )
+        if status == gibbs.DONE:
+            return chain
+        chain = grown_or_refused(chain, status, int(progress[1]))
+
+
+def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
+    """Do what a kernel that stopped at point `n` needs: a larger chain, or an error where the target gave no law."""
+    if status != gibbs.FULL:
+        raise refusal(status, n)
+    return grown(chain)
+
+
+def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
+    """Compute the conditional law of one point given the clusters of all others.
+
+    Parameters
+    ----------
+    target : Target
+    labels : array of int
+        A label for each point; the label of point `n` itself does not matter.
+    n : int
+        The point.
+
+    Returns
+    -------
+    numpy.ndarray
+        Probabilities of joining each cluster of the other points, in the order of their first points, and, last,
+        of a new cluster.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> cp.conditional(target, [0, 0, 1], n=1).round(3)  # with point 0, with point 2, on its own
+    array([0.691, 0.   , 0.309])
+    """
+    n = integer("n", n, 0)
+    if n >= target.n_points:
+        raise ValueError(f"n must be below the number of points, {target.n_points}, got {n}.")
+    # Point n comes last in the numbering, so that taking it out leaves the clusters of the others in their order.
+    order = np.r_[np.delete(np.arange(target.n_points), n), n]
+    arranged = np.empty(target.n_points, dtype=np.int64)
+    arranged[order] = canonical(label_array("labels", labels, target.n_points)[order])
+    others = int(np.delete(arranged, n).max(initial=-1)) + 1
+    chain = chain_at(target, arranged)
+    total = gibbs.conditional_law(target.model, chain, target.log_predictive, n)
+    if not total > 0.0:
+        raise refusal(gibbs.IMPOSSIBLE if total == 0.0 else gibbs.INVALID, n)
+    weights = chain.weights[: target.model.palette or others + 1] / total
+    return np.r_[weights[:others], weights[others:].sum()]
+
+
+def refusal(status: int, n: int) -> ValueError:
+    """Return the error for a kernel that stopped at point `n` because the target gave it no law."""
+    found = "minus infinity for every choice" if status == gibbs.IMPOSSIBLE else "NaN or plus infinity"
+    return ValueError(
+        f"log_predictive of the target must give each choice a number or minus infinity, and at least one a number; "
+        f"for point {n} it gave {found}."
+    )

@@ -1,0 +1,8 @@
+"""The common ground of everything compiled: how a kernel is built, what it works on, its random numbers.
+
+Three modules, read in this order:
+
+- `kernel`: how a Python function becomes machine code that is cached and never stale;
+- `state`: the named tuples of arrays that kernels read and change, and the published signatures;
+- `random`: the uniform random numbers that kernels draw.
+"""

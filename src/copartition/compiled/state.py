@@ -1,0 +1,223 @@
+"""What kernels work on, and the signatures that targets and couplings are written to.
+
+Everything is a named tuple of C-contiguous arrays. A kernel gets its tuples by reference: ``model[0]`` is the
+`Model`, ``chain[0]`` the `Chain`, ``pair[0]`` the `Pair`.
+
+Clusters are rows. The clusters of a chain are numbered 0, 1, ... in the order in which they came into being; when one
+is emptied it disappears and the later ones move down by one. Row ``n_clusters`` is always there and empty (size 0,
+sums 0): it is the new cluster that a point may open, so that most targets need no special case for it.
+
+Some targets have a fixed *palette* of labels instead (graph colouring: the colours). Their clusters keep their number,
+may be empty, and are neither born nor die.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+float1 = types.Array(types.float64, 1, "C")
+float2 = types.Array(types.float64, 2, "C")
+int1 = types.Array(types.int64, 1, "C")
+int2 = types.Array(types.int64, 2, "C")
+uint1 = types.Array(types.uint64, 1, "C")
+
+
+class Model(NamedTuple):
+    """What a target's kernel reads and nobody changes.
+
+    Attributes
+    ----------
+    points : float64 array (n_points, n_statistics)
+        One row a point. The sum of these rows over a cluster is all that the target may want to know of the cluster
+        besides its size and its members: its sufficient statistic.
+    table : float64 array, two-dimensional
+        Anything looked up, for instance by cluster size; the target's own business.
+    parameters : float64 array
+        The target's own business.
+    integers : int64 array
+        Whatever is counted, for instance the neighbours in a graph; the target's own business.
+    log_size : float64 array (n_points + 1)
+        Log prior weight of joining a cluster of a given size.
+    log_new : float64 array
+        Log prior weight of opening a cluster where there are k already; the last value holds from there on.
+    palette : int
+        Number of labels where that is fixed, 0 where clusters come and go.
+    """
+
+    points: Any
+    table: Any
+    parameters: Any
+    integers: Any
+    log_size: Any
+    log_new: Any
+    palette: Any
+
+
+class Chain(NamedTuple):
+    """A partition as a chain carries it. `capacity` rows are more than there are clusters.
+
+    Attributes
+    ----------
+    labels : int64 array (n_points)
+        Row of the cluster that holds each point; -1 while the point is in none.
+    sizes : int64 array (capacity)
+        Number of points in each cluster.
+    sums : float64 array (capacity, n_statistics)
+        Sum of ``Model.points`` over each cluster.
+    weights : float64 array (capacity)
+        The conditional law of the point at hand, one number a choice, not normalised.
+    kept : float64 array (n_statistics)
+        The sums of the cluster that the point at hand came from, before it was taken out.
+    slots : int64 array (capacity)
+        Where each cluster stands in ``Pair.overlap``: a permutation, so that rows may move without moving overlaps.
+    counts : int64 array (2)
+        Number of clusters; sweeps since the sums were last rebuilt.
+    """
+
+    labels: Any
+    sizes: Any
+    sums: Any
+    weights: Any
+    kept: Any
+    slots: Any
+    counts: Any
+
+
+class Workspace(NamedTuple):
+    """Arrays of the transport solver, see `copartition.couplings.simplex`; node = row, or number of rows + column.
+
+    Attributes
+    ----------
+    gain : int64 array (row capacity, column capacity)
+        What a unit of mass earns in each cell.
+    mass : int64 array (nodes)
+        Supply of every row and demand of every column; used up by the first, greedy plan.
+    parent, depth, child, next_sibling, previous_sibling, order : int64 arrays (nodes)
+        The tree of basic cells. `order` is scratch for walking it.
+    flow, dual : int64 arrays (nodes)
+        Mass in the cell that joins a node to its parent; dual value.
+    rows, columns : int64 arrays
+        Which choices of the chains the rows and columns of the problem stand for.
+    surplus_x, surplus_y : float64 arrays
+        Probability of each choice that is still to be placed.
+    """
+
+    gain: Any
+    mass: Any
+    parent: Any
+    depth: Any
+    child: Any
+    next_sibling: Any
+    previous_sibling: Any
+    order: Any
+    flow: Any
+    dual: Any
+    rows: Any
+    columns: Any
+    surplus_x: Any
+    surplus_y: Any
+
+
+class Pair(NamedTuple):
+    """Two chains and what is known of how they lie to each other.
+
+    Attributes
+    ----------
+    x, y : Chain
+    overlap : int64 array (capacity of x, capacity of y)
+        Number of points in common, by slot: cluster i of x and j of y share
+        ``overlap[x.slots[i], y.slots[j]]`` points.
+    distance : int64 array (1)
+        Hamming distance of the partitions; exactly 0 when they are equal.
+    gains : int64 array (n_points + 1)
+        What the transport coupling earns for a point that joins clusters that share c others; ``gains[0] = 0``.
+    work : Workspace
+    """
+
+    x: Any
+    y: Any
+    overlap: Any
+    distance: Any
+    gains: Any
+    work: Any
+
+
+model_type = types.NamedTuple((float2, float2, float1, int1, float1, float1, types.int64), Model)
+chain_type = types.NamedTuple((int1, int1, float2, float1, float1, int1, int1), Chain)
+workspace_type = types.NamedTuple((int2, *[int1] * 11, float1, float1), Workspace)
+pair_type = types.NamedTuple((chain_type, chain_type, int2, int1, int1, workspace_type), Pair)
+
+model_pointer = types.CPointer(model_type)
+chain_pointer = types.CPointer(chain_type)
+pair_pointer = types.CPointer(pair_type)
+workspace_pointer = types.CPointer(workspace_type)
+
+# log_predictive(model, chain, n_choices, n): write the log weights of point n into chain[0].weights[:n_choices].
+log_predictive_signature = types.void(model_pointer, chain_pointer, types.int64, types.int64)
+
+# partner(pair, n_x, n_y, total_x, total_y, i, u) -> j: see `copartition.couplings`.
+partner_signature = types.int64(
+    pair_pointer, types.int64, types.int64, types.float64, types.float64, types.int64, types.float64
+)
+
+# evaluate(model, chain, parameters, out): see `copartition.functionals`.
+functional_signature = types.void(model_pointer, chain_pointer, float1, float1)
+
+
+def empty_chain(n_points: int, n_statistics: int, capacity: int) -> Chain:
+    """Return a chain whose points are all in no cluster."""
+    return Chain(
+        labels=np.full(n_points, -1, dtype=np.int64),
+        sizes=np.zeros(capacity, dtype=np.int64),
+        sums=np.zeros((capacity, n_statistics)),
+        weights=np.zeros(capacity),
+        kept=np.zeros(n_statistics),
+        slots=np.arange(capacity, dtype=np.int64),
+        counts=np.zeros(2, dtype=np.int64),
+    )
+
+
+def grown(chain: Chain) -> Chain:
+    """Return the same chain with room for twice as many clusters."""
+    capacity = len(chain.sizes)
+    larger = empty_chain(len(chain.labels), chain.sums.shape[1], 2 * capacity)
+    larger.labels[:] = chain.labels
+    larger.sizes[:capacity] = chain.sizes
+    larger.sums[:capacity] = chain.sums
+    larger.slots[:capacity] = chain.slots
+    larger.counts[:] = chain.counts
+    return larger
+
+
+def empty_workspace(capacity_x: int, capacity_y: int) -> Workspace:
+    """Return room for transport problems of up to this many rows and columns."""
+    nodes = capacity_x + capacity_y
+    links = [np.zeros(nodes, dtype=np.int64) for _ in range(9)]
+    return Workspace(
+        np.zeros((capacity_x, capacity_y), dtype=np.int64),
+        *links,
+        np.zeros(capacity_x, dtype=np.int64),
+        np.zeros(capacity_y, dtype=np.int64),
+        np.zeros(capacity_x),
+        np.zeros(capacity_y),
+    )
+
+
+def pair_of(x: Chain, y: Chain, gains: np.ndarray) -> Pair:
+    """Return the pair of two chains, its overlaps and its distance still to be counted."""
+    shape = (len(x.sizes), len(y.sizes))
+    return Pair(x, y, np.zeros(shape, dtype=np.int64), np.zeros(1, dtype=np.int64), gains, empty_workspace(*shape))
+
+
+def grown_pair(pair: Pair) -> Pair:
+    """Return the same pair with room for more clusters in each chain that is full."""
+    x = grown(pair.x) if pair.x.counts[0] >= len(pair.x.sizes) else pair.x
+    y = grown(pair.y) if pair.y.counts[0] >= len(pair.y.sizes) else pair.y
+    larger = pair_of(x, y, pair.gains)
+    n_x, n_y = pair.overlap.shape
+    larger.overlap[:n_x, :n_y] = pair.overlap
+    larger.distance[:] = pair.distance
+    return larger

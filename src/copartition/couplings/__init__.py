@@ -1,0 +1,35 @@
+"""Couplings: what the second chain does, given what the first one did. One file a coupling.
+
+A point has been taken out of both chains. Chain x puts it into cluster i with probability ``x.weights[i] / total_x``,
+chain y into j with probability ``y.weights[j] / total_y``. A coupling is a compiled function
+
+    partner(pair, n_x, n_y, total_x, total_y, i, u) -> j
+
+that answers, for the choice i of x and a number u from [0, 1), with the choice of y. It contains no chance itself, and
+it is right if j has the law of y's choice when i has that of x's and u is uniform. ``n_x`` and ``n_y`` are the
+numbers of choices, ``pair`` is a reference to the `copartition.compiled.state.Pair` (read ``pair[0].x.weights``).
+So the law of every coupling can be computed exactly, and is, in the tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from copartition.couplings.base import Coupling
+from copartition.couplings.common import Common
+from copartition.couplings.independent import Independent
+from copartition.couplings.maximal import Maximal
+from copartition.couplings.transport import Transport
+from copartition.validation import shorten
+
+COUPLINGS: dict[str, type[Coupling]] = {c.name: c for c in (Transport, Maximal, Common, Independent)}
+
+
+def check_coupling(value: Any) -> Coupling:
+    """Return a coupling given by its name or as an object."""
+    if isinstance(value, Coupling):
+        return value
+    if isinstance(value, str) and value in COUPLINGS:
+        return COUPLINGS[value]()
+    names = ", ".join(repr(name) for name in COUPLINGS)
+    raise ValueError(f"coupling must be {names} or an object such as Transport(metric='vi'), got {shorten(value)}.")

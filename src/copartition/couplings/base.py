@@ -1,0 +1,42 @@
+"""What all couplings have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition.compiled.kernel import Kernel, kernel
+from copartition.compiled.state import partner_signature
+from copartition.validation import probability
+
+partner = kernel(partner_signature)
+"""Decorator of a coupling's compiled function; see `copartition.couplings`."""
+
+
+class Coupling:
+    """A way of running two chains together.
+
+    Parameters
+    ----------
+    nugget : float, default 0
+        Probability of drawing a point's two clusters independently instead. Makes a meeting possible from every pair
+        of states, at the price of slower meetings.
+    """
+
+    name: str
+    partner: Kernel
+
+    def __init__(self, nugget: float = 0.0) -> None:
+        self.nugget = probability("nugget", nugget)
+
+    def gains(self, n_points: int) -> np.ndarray:
+        """Return ``Pair.gains``, for couplings that use it."""
+        return np.zeros(1, dtype=np.int64)
+
+    def _shown(self) -> dict[str, Any]:
+        return {"nugget": self.nugget} if self.nugget else {}
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in self._shown().items())
+        return f"{type(self).__name__}({arguments})"

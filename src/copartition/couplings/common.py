@@ -1,0 +1,24 @@
+"""Common random numbers: one uniform number, turned into a label by both chains' distribution functions."""
+
+from __future__ import annotations
+
+from copartition.compiled.random import draw
+from copartition.couplings.base import Coupling, partner
+
+
+@partner
+def common(pair, n_x, n_y, total_x, total_y, i, u):
+    """Return the label of y at the same quantile: u places the uniform number in the interval that made x choose i."""
+    weights = pair[0].x.weights
+    before = 0.0
+    for k in range(i):
+        before += weights[k]
+    quantile = (before + u * weights[i]) / total_x
+    return draw(pair[0].y.weights, n_y, quantile * total_y)
+
+
+class Common(Coupling):
+    """One uniform number for both chains, clusters in order of their labels (Gibbs 2004)."""
+
+    name = "common"
+    partner = common

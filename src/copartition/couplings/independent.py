@@ -1,0 +1,19 @@
+"""The independent coupling: two draws that have nothing to do with each other."""
+
+from __future__ import annotations
+
+from copartition.compiled.random import draw
+from copartition.couplings.base import Coupling, partner
+
+
+@partner
+def independent(pair, n_x, n_y, total_x, total_y, i, u):
+    """Return a draw from y's own law."""
+    return draw(pair[0].y.weights, n_y, u * total_y)
+
+
+class Independent(Coupling):
+    """Chains that know nothing of each other, for comparison."""
+
+    name = "independent"
+    partner = independent

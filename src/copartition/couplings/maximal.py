@@ -1,0 +1,35 @@
+"""The maximal coupling of labels: the same label as often as possible, otherwise whatever is left over."""
+
+from __future__ import annotations
+
+from copartition.couplings.base import Coupling, partner
+
+
+@partner
+def maximal(pair, n_x, n_y, total_x, total_y, i, u):
+    """Return label i with the probability that both laws give it, otherwise a label that y has more often than x."""
+    x, y = pair[0].x.weights, pair[0].y.weights
+    level = u * (x[i] / total_x)
+    shared = min(x[i] / total_x, y[i] / total_y) if i < n_y else 0.0
+    if level < shared:
+        return i
+    excess = 0.0
+    for k in range(n_y):
+        excess += max(0.0, y[k] / total_y - (x[k] / total_x if k < n_x else 0.0))
+    level = (level - shared) / (x[i] / total_x - shared) * excess
+    chosen = i
+    for k in range(n_y):
+        surplus = y[k] / total_y - (x[k] / total_x if k < n_x else 0.0)
+        if surplus > 0.0:
+            chosen = k
+            level -= surplus
+            if level < 0.0:
+                break
+    return chosen
+
+
+class Maximal(Coupling):
+    """The same label with the largest possible probability (Jerrum 1998)."""
+
+    name = "maximal"
+    partner = maximal

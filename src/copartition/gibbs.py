@@ -1,0 +1,439 @@
+"""Gibbs sweeps: of one chain, and of two chains together.
+
+A sweep visits the points in order. Each is taken out of its cluster and put back by its conditional law given all the
+others (Section 2.1 of the paper). In a coupled sweep both chains do this for the same point at the same time; the
+first chooses by its own law, and a coupling says what the second does (Algorithm 1 of the paper).
+
+What a target or a coupling computes arrives here as a compiled function with a published signature
+(`copartition.compiled.state`), so these kernels know nothing of either and are compiled once.
+
+A kernel stops where it needs Python's help and says why: more clusters than there is room for (`FULL`), or log weights
+that are no law (`INVALID`, `IMPOSSIBLE`). ``progress`` then holds the number of finished sweeps and the point at hand,
+and the same call goes on from there.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import types
+
+from copartition.compiled.kernel import inner, kernel, reference
+from copartition.compiled.random import draw, uniform
+from copartition.compiled.state import (
+    chain_type,
+    float1,
+    float2,
+    functional_signature,
+    int1,
+    log_predictive_signature,
+    model_type,
+    pair_type,
+    partner_signature,
+    uint1,
+)
+
+DONE = 0
+FULL = 1
+INVALID = 2
+IMPOSSIBLE = 3
+
+# A choice whose weight is below the rounding error of the largest is left out: exp(-40) is a 25th of 2^-53. No
+# uniform number could select it, and short supports are what makes the transport problems small.
+NEGLIGIBLE = -40.0
+
+# Sums that are updated by adding and subtracting drift. Rebuilding them at a fixed rhythm keeps results reproducible.
+SWEEPS_BETWEEN_REBUILDS = 256
+
+
+# --- a point leaves and joins a cluster ------------------------------------------------------------------------------
+
+
+@inner
+def clear_row(table, row):
+    """Set a row to zero."""
+    for d in range(table.shape[1]):
+        table[row, d] = 0.0
+
+
+@inner
+def take_out(model, chain, n):
+    """Take point n out of its cluster; return the row of that cluster, or -1 if it has disappeared with its point."""
+    points, palette = model[0].points, model[0].palette
+    c = chain[0]
+    labels, sizes, sums, kept = c.labels, c.sizes, c.sums, c.kept
+    k = labels[n]
+    labels[n] = -1
+    sizes[k] -= 1
+    if sizes[k] == 0:
+        clear_row(sums, k)
+        if palette == 0:
+            drop_cluster(chain, k)
+        return -1
+    for d in range(points.shape[1]):
+        kept[d] = sums[k, d]
+        sums[k, d] = kept[d] - points[n, d]
+    return k
+
+
+@inner
+def put_in(model, chain, n, k, home):
+    """Put point n into cluster k; `home` is the cluster that it came from, as `take_out` returned it."""
+    points, palette = model[0].points, model[0].palette
+    c = chain[0]
+    sums, kept = c.sums, c.kept
+    c.labels[n] = k
+    c.sizes[k] += 1
+    if k == home:
+        # Back to the very same bits: sums drift only when points really move.
+        for d in range(points.shape[1]):
+            sums[k, d] = kept[d]
+    else:
+        for d in range(points.shape[1]):
+            sums[k, d] += points[n, d]
+        if palette == 0 and k == c.counts[0]:
+            c.counts[0] += 1
+
+
+@inner
+def drop_cluster(chain, k):
+    """Remove the empty cluster k; later ones move down by one, and its slot becomes the first free one."""
+    c = chain[0]
+    last = c.counts[0] - 1
+    slot = c.slots[k]
+    for row in range(k, last):
+        c.sizes[row] = c.sizes[row + 1]
+        c.slots[row] = c.slots[row + 1]
+        for d in range(c.sums.shape[1]):
+            c.sums[row, d] = c.sums[row + 1, d]
+    c.sizes[last] = 0
+    c.slots[last] = slot
+    clear_row(c.sums, last)
+    c.counts[0] = last
+    if k < last:
+        labels = c.labels
+        for n in range(len(labels)):
+            labels[n] -= labels[n] > k
+
+
+@inner
+def rebuild(model, chain):
+    """Add up sizes and sums anew from the labels."""
+    points = model[0].points
+    c = chain[0]
+    c.sizes[:] = 0
+    c.sums[:, :] = 0.0
+    for n in range(len(c.labels)):
+        k = c.labels[n]
+        if k >= 0:
+            c.sizes[k] += 1
+            for d in range(points.shape[1]):
+                c.sums[k, d] += points[n, d]
+    c.counts[1] = 0
+
+
+@inner
+def rebuild_if_due(model, chain):
+    """Count a finished sweep, and rebuild the sums every so many."""
+    counts = chain[0].counts
+    counts[1] += 1
+    if counts[1] >= SWEEPS_BETWEEN_REBUILDS:
+        rebuild(model, chain)
+
+
+# --- the conditional law of a point ----------------------------------------------------------------------------------
+
+
+@inner
+def choices(model, chain):
+    """Return how many choices a point that is in no cluster has."""
+    palette = model[0].palette
+    return palette if palette > 0 else chain[0].counts[0] + 1
+
+
+@inner
+def add_log_prior(model, chain, n_choices):
+    """Add the log prior weights to the log weights of all choices."""
+    m = model[0]
+    c = chain[0]
+    weights, sizes, log_size = c.weights, c.sizes, m.log_size
+    existing = n_choices if m.palette > 0 else n_choices - 1
+    for k in range(existing):
+        weights[k] += log_size[sizes[k]]
+    if existing < n_choices:
+        weights[existing] += m.log_new[min(existing, len(m.log_new) - 1)]
+
+
+@inner
+def exponentiate(weights, n_choices):
+    """Turn log weights into weights, the largest of which is 1; return their sum.
+
+    The sum is NaN if a log weight is NaN or plus infinity, and 0 if all are minus infinity.
+    """
+    top = -np.inf
+    for k in range(n_choices):
+        if weights[k] > top:
+            top = weights[k]
+        elif weights[k] != weights[k]:
+            return np.nan
+    if not -np.inf < top < np.inf:
+        return 0.0 if top < 0 else np.nan
+    total = 0.0
+    for k in range(n_choices):
+        below = weights[k] - top
+        if below > NEGLIGIBLE:
+            weights[k] = math.exp(below)
+            total += weights[k]
+        else:
+            weights[k] = 0.0
+    return total
+
+
+@inner
+def weigh(model, chain, log_predictive, n_choices, n):
+    """Compute the conditional law of point n, which is in no cluster; return the sum of the weights."""
+    log_predictive(model, chain, n_choices, n)
+    add_log_prior(model, chain, n_choices)
+    return exponentiate(chain[0].weights, n_choices)
+
+
+@inner
+def why_not(total):
+    """Return the status for a sum of weights that is no positive number."""
+    return IMPOSSIBLE if total == 0.0 else INVALID
+
+
+# --- one chain -------------------------------------------------------------------------------------------------------
+
+
+@inner
+def has_room(model, chain):
+    """Tell whether the chain has an empty row left for a new cluster."""
+    return model[0].palette > 0 or chain[0].counts[0] < len(chain[0].sizes)
+
+
+@inner
+def update_chain(model, chain, log_predictive, random, n):
+    """Take point n out and put it back by its conditional law; return a status."""
+    if not has_room(model, chain):
+        return FULL
+    home = take_out(model, chain, n)
+    n_choices = choices(model, chain)
+    total = weigh(model, chain, log_predictive, n_choices, n)
+    if not total > 0.0:
+        return why_not(total)
+    k = draw(chain[0].weights, n_choices, uniform(random) * total)
+    put_in(model, chain, n, k, home)
+    return DONE
+
+
+@inner
+def sweep_chain(model, chain, log_predictive, random, progress):
+    """Go on with a sweep of one chain from point ``progress[1]``; return a status."""
+    for n in range(progress[1], len(chain[0].labels)):
+        status = update_chain(model, chain, log_predictive, random, n)
+        if status != DONE:
+            progress[1] = n
+            return status
+    rebuild_if_due(model, chain)
+    progress[0] += 1
+    progress[1] = 0
+    return DONE
+
+
+log_predictive_type = types.FunctionType(log_predictive_signature)
+partner_type = types.FunctionType(partner_signature)
+functional_type = types.FunctionType(functional_signature)
+
+
+@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, types.int64))
+def run_chain(model, chain, log_predictive, random, progress, sweeps):
+    """Run one chain until it has finished `sweeps` sweeps; return a status.
+
+    Changed in place: `chain`, the state of the random numbers `random`, `progress`.
+    """
+    model_pointer = reference(model)
+    chain_pointer = reference(chain)
+    while progress[0] < sweeps:
+        status = sweep_chain(model_pointer, chain_pointer, log_predictive, random, progress)
+        if status != DONE:
+            return status
+    return DONE
+
+
+@kernel(
+    types.int64(
+        model_type, chain_type, log_predictive_type, uint1, int1, functional_type, float1, float2
+    )
+)
+def record_chain(model, chain, log_predictive, random, progress, evaluate, parameters, draws):
+    """Run one chain for as many sweeps as `draws` has rows; return a status.
+
+    Changed in place: `chain`, `random`, `progress`, and `draws`, whose t-th row gets the functional after sweep t + 1.
+    """
+    model_pointer = reference(model)
+    chain_pointer = reference(chain)
+    while progress[0] < len(draws):
+        status = sweep_chain(model_pointer, chain_pointer, log_predictive, random, progress)
+        if status != DONE:
+            return status
+        evaluate(model_pointer, chain_pointer, parameters, draws[progress[0] - 1])
+    return DONE
+
+
+@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, int1, types.boolean))
+def fill_chain(model, chain, log_predictive, random, progress, order, use_data):
+    """Put the points into clusters one by one, in the given order; return a status.
+
+    Each is drawn from its conditional law given those before it (`use_data`), or from the prior alone.
+    ``progress[0]`` counts the points that have been placed.
+    """
+    model_pointer = reference(model)
+    chain_pointer = reference(chain)
+    while progress[0] < len(order):
+        if not has_room(model_pointer, chain_pointer):
+            return FULL
+        n = order[progress[0]]
+        n_choices = choices(model_pointer, chain_pointer)
+        if use_data:
+            total = weigh(model_pointer, chain_pointer, log_predictive, n_choices, n)
+        else:
+            chain.weights[:n_choices] = 0.0
+            add_log_prior(model_pointer, chain_pointer, n_choices)
+            total = exponentiate(chain.weights, n_choices)
+        if not total > 0.0:
+            return why_not(total)
+        put_in(model_pointer, chain_pointer, n, draw(chain.weights, n_choices, uniform(random) * total), -1)
+        progress[0] += 1
+    return DONE
+
+
+@kernel(types.void(int1, uint1))
+def shuffle(items, random):
+    """Write a random permutation of 0, 1, ... into `items`."""
+    for i in range(len(items)):
+        j = int(uniform(random) * (i + 1))
+        items[i] = items[j]
+        items[j] = i
+
+
+@kernel(types.float64(model_type, chain_type, log_predictive_type, types.int64))
+def conditional_law(model, chain, log_predictive, n):
+    """Take point n out and leave its conditional law in ``chain.weights``; return the sum of the weights."""
+    model_pointer = reference(model)
+    chain_pointer = reference(chain)
+    take_out(model_pointer, chain_pointer, n)
+    return weigh(model_pointer, chain_pointer, log_predictive, choices(model_pointer, chain_pointer), n)
+
+
+@kernel(types.void(model_type, chain_type))
+def count_chain(model, chain):
+    """Add up sizes and sums from the labels."""
+    rebuild(reference(model), reference(chain))
+
+
+# --- two chains ------------------------------------------------------------------------------------------------------
+
+
+@inner
+def separation(pair, n):
+    """Return what point n, which is in a cluster of both chains, adds to their Hamming distance.
+
+    With clusters A and B of n this is 2 (|A| + |B| - 2 |A and B|), from the definition of the distance.
+    """
+    p = pair[0]
+    i, j = p.x.labels[n], p.y.labels[n]
+    common = p.overlap[p.x.slots[i], p.y.slots[j]]
+    return 2 * (p.x.sizes[i] + p.y.sizes[j] - 2 * common)
+
+
+@inner
+def count_overlap(pair, n, change):
+    """Add `change` to the overlap of the two clusters of point n."""
+    p = pair[0]
+    p.overlap[p.x.slots[p.x.labels[n]], p.y.slots[p.y.labels[n]]] += change
+
+
+@inner
+def update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n):
+    """Take point n out of both chains and put it back by the coupling; return a status."""
+    if not (has_room(model, x) and has_room(model, y)):
+        return FULL
+    distance = pair[0].distance
+    distance[0] -= separation(pair, n)
+    count_overlap(pair, n, -1)
+    home_x = take_out(model, x, n)
+    home_y = take_out(model, y, n)
+    n_x, n_y = choices(model, x), choices(model, y)
+    total_x = weigh(model, x, log_predictive, n_x, n)
+    total_y = weigh(model, y, log_predictive, n_y, n)
+    if not total_x > 0.0:
+        return why_not(total_x)
+    if not total_y > 0.0:
+        return why_not(total_y)
+    i = draw(x[0].weights, n_x, uniform(random) * total_x)
+    if nugget > 0.0 and uniform(random) < nugget:
+        j = draw(y[0].weights, n_y, uniform(random) * total_y)
+    else:
+        j = partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
+    put_in(model, x, n, i, home_x)
+    put_in(model, y, n, j, home_y)
+    count_overlap(pair, n, 1)
+    distance[0] += separation(pair, n)
+    return DONE
+
+
+@inner
+def sweep_pair(model, pair, x, y, log_predictive, partner, nugget, random, progress):
+    """Go on with a sweep of both chains from point ``progress[1]``; return a status."""
+    for n in range(progress[1], len(x[0].labels)):
+        status = update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n)
+        if status != DONE:
+            progress[1] = n
+            return status
+    rebuild_if_due(model, x)
+    rebuild_if_due(model, y)
+    progress[0] += 1
+    progress[1] = 0
+    return DONE
+
+
+@kernel(
+    types.int64(
+        model_type, pair_type, log_predictive_type, partner_type, types.float64, uint1, int1, types.int64, int1
+    )
+)
+def run_pair(model, pair, log_predictive, partner, nugget, random, progress, sweeps, trace):
+    """Run two chains together until they meet or have finished `sweeps` sweeps; return a status.
+
+    Changed in place: `pair`, the state of the random numbers `random`, `progress`, and `trace`, where the distance
+    after the t-th sweep is written to ``trace[t]`` as far as it reaches.
+    """
+    model_pointer = reference(model)
+    pair_pointer = reference(pair)
+    x, y = reference(pair.x), reference(pair.y)
+    while progress[0] < sweeps and (pair.distance[0] > 0 or progress[1] > 0):
+        status = sweep_pair(model_pointer, pair_pointer, x, y, log_predictive, partner, nugget, random, progress)
+        if status != DONE:
+            return status
+        if progress[0] < len(trace):
+            trace[progress[0]] = pair.distance[0]
+    return DONE
+
+
+@kernel(types.void(pair_type))
+def count_pair(pair):
+    """Count the overlaps of two chains and their distance from the labels."""
+    pair_pointer = reference(pair)
+    pair.overlap[:, :] = 0
+    for n in range(len(pair.x.labels)):
+        count_overlap(pair_pointer, n, 1)
+    distance = 0
+    for size in pair.x.sizes:
+        distance += size * size
+    for size in pair.y.sizes:
+        distance += size * size
+    for shared in pair.overlap.flat:
+        distance -= 2 * shared * shared
+    pair.distance[0] = distance

@@ -1,0 +1,59 @@
+"""Two chains, seen from Python: x ahead of y by a lag, run together until they meet.
+
+Both start independently from the same initial law. Chain x makes `lag` sweeps on its own; from then on x at time t is
+coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t - lag)`` (METHODS: Jacob,
+O'Leary and Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from copartition import gibbs
+from copartition.chain import advance_chain, refusal, start_chain
+from copartition.compiled.state import Pair, grown_pair, pair_of
+from copartition.couplings.base import Coupling
+from copartition.targets.base import Target
+
+
+def start_pair(
+    target: Target, coupling: Coupling, start: str | np.ndarray, lag: int, random: np.ndarray
+) -> Pair:
+    """Return x after `lag` sweeps and y at its start, all chance from `random`."""
+    x = start_chain(target, start, random)
+    y = start_chain(target, start, random)
+    pair = pair_of(advance_chain(target, x, random, lag), y, coupling.gains(target.n_points))
+    gibbs.count_pair(pair)
+    return pair
+
+
+def advance_pair(
+    target: Target,
+    coupling: Coupling,
+    pair: Pair,
+    random: np.ndarray,
+    sweeps: int,
+    trace: np.ndarray,
+) -> tuple[Pair, int]:
+    """Run a pair until it meets, for at most `sweeps` sweeps; return it and the number of sweeps.
+
+    The distance after sweep t is written to ``trace[t]`` as far as it reaches.
+    """
+    progress = np.zeros(2, dtype=np.int64)
+    while True:
+        status = gibbs.run_pair(
+            target.model,
+            pair,
+            target.log_predictive,
+            coupling.partner,
+            coupling.nugget,
+            random,
+            progress,
+            sweeps,
+            trace,
+        )
+        if status == gibbs.DONE:
+            return pair, int(progress[0])
+        if status != gibbs.FULL:
+            raise refusal(status, int(progress[1]))
+        pair = grown_pair(pair)

@@ -1,0 +1,31 @@
+"""How many sweeps to ask of a kernel at a time."""
+
+from __future__ import annotations
+
+import time
+
+SECONDS_A_CALL = 0.05
+
+
+class Chunks:
+    """Numbers of sweeps that take about a twentieth of a second each.
+
+    Long enough that the cost of a call does not count, short enough for interruptions and progress in between. They
+    depend on the speed of the machine, and results must not depend on them.
+    """
+
+    def __init__(self) -> None:
+        self._size = 8
+        self._asked: float | None = None
+
+    def next(self, remaining: int) -> int:
+        """Return how many of the remaining sweeps to do in the next call."""
+        now = time.perf_counter()
+        if self._asked is not None:
+            took = now - self._asked
+            if took < SECONDS_A_CALL / 2:
+                self._size *= 2
+            elif took > 2 * SECONDS_A_CALL:
+                self._size = max(1, self._size // 2)
+        self._asked = now
+        return min(self._size, remaining)

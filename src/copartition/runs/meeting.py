@@ -1,0 +1,139 @@
+"""Meeting times: how long pairs of chains take to become one."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.chain import check_start
+from copartition.compiled.random import stream
+from copartition.couplings import Coupling, check_coupling
+from copartition.pair import advance_pair, start_pair
+from copartition.results import MeetingTimes
+from copartition.runs.chunks import Chunks
+from copartition.runs.replicates import Pause, run_replicates
+from copartition.targets.base import Target, check_target
+from copartition.validation import integer
+
+NO_TRACE = np.zeros(0, dtype=np.int64)
+
+
+class Meeting(NamedTuple):
+    """The course of one pair: coupled sweeps made, whether it met, CPU seconds, distances."""
+
+    sweeps: int
+    met: bool
+    seconds: float
+    trace: np.ndarray
+
+
+def meeting_times(
+    target: Target,
+    *,
+    replicates: int = 250,
+    coupling: str | Coupling = "transport",
+    lag: int = 1,
+    init: Any = None,
+    max_sweeps: int = 100_000,
+    trace: bool = False,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> MeetingTimes:
+    """Run pairs of coupled chains until they meet.
+
+    Parameters
+    ----------
+    target : Target
+        The law that the chains sample from.
+    replicates : int
+        Number of pairs.
+    coupling : str or Coupling
+        ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``, or an object such as
+        ``Transport(metric="vi", nugget=0.01)``.
+    lag : int
+        Sweeps that the first chain of a pair is ahead of the second.
+    init : str or array of int, optional
+        Where both chains start: ``"one_cluster"`` (the default of mixtures), ``"singletons"``, ``"prior"``,
+        ``"sequential"`` (points in random order, each by its conditional law given those before), ``"greedy"`` (the
+        default of graph colourings), or labels.
+    max_sweeps : int
+        The latest meeting time that is waited for; pairs that have not met by then are given up.
+    trace : bool
+        Keep the distance of the chains after every sweep.
+    seed : int
+        Pair i draws from ``SeedSequence(seed, spawn_key=(i,))``: results do not depend on the executor.
+    executor : concurrent.futures.Executor, optional
+        Left out: threads on all cores.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    MeetingTimes
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [-2.1, -1.9, -2.0, 1.9, 2.0, 2.1]
+    >>> posterior = cp.Mixture(data, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> m = cp.meeting_times(posterior, replicates=100, lag=10, seed=1)
+    >>> m.censored
+    0
+    >>> bool(m.meeting_times.min() >= 10)
+    True
+    """
+    check_target(target)
+    replicates = integer("replicates", replicates, 1)
+    lag = integer("lag", lag, 1)
+    max_sweeps = integer("max_sweeps", max_sweeps, 1)
+    seed = integer("seed", seed, 0)
+    coupling = check_coupling(coupling)
+    if max_sweeps < lag:
+        raise ValueError(f"max_sweeps must be at least the lag, {lag}, got {max_sweeps}.")
+    start = check_start(target, init)
+    work = partial(_meet, target, coupling, start, lag, max_sweeps, trace, seed)
+    meetings = run_replicates(work, replicates, executor, progress, "pairs")
+    return MeetingTimes(
+        meeting_times=np.array([lag + m.sweeps for m in meetings]),
+        met=np.array([m.met for m in meetings]),
+        seconds=np.array([m.seconds for m in meetings]),
+        traces=[m.trace for m in meetings] if trace else None,
+        lag=lag,
+        max_sweeps=max_sweeps,
+        seed=seed,
+        coupling=repr(coupling),
+    )
+
+
+def _meet(
+    target: Target,
+    coupling: Coupling,
+    start: str | np.ndarray,
+    lag: int,
+    max_sweeps: int,
+    trace: bool,
+    seed: int,
+    index: int,
+    pause: Pause,
+) -> Meeting:
+    """Run pair `index` until it meets or the cap is reached."""
+    random = stream(seed, index)
+    pair = start_pair(target, coupling, start, lag, random)
+    traces = [pair.distance.copy()]
+    chunks = Chunks()
+    done = 0
+    begin = time.thread_time()
+    while pair.distance[0] > 0 and lag + done < max_sweeps:
+        pause()
+        sweeps = chunks.next(max_sweeps - lag - done)
+        distances = np.zeros(sweeps + 1, dtype=np.int64) if trace else NO_TRACE
+        pair, made = advance_pair(target, coupling, pair, random, sweeps, distances)
+        done += made
+        traces.append(distances[1 : made + 1])
+    seconds = time.thread_time() - begin
+    return Meeting(done, bool(pair.distance[0] == 0), seconds, np.concatenate(traces))

@@ -1,0 +1,116 @@
+"""Ordinary Markov chain Monte Carlo, for comparison."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from copartition.chain import advance_chain, check_start, record_chain, start_chain
+from copartition.compiled.random import stream
+from copartition.functionals import Functional, check_functional
+from copartition.results import Sample
+from copartition.runs.chunks import Chunks
+from copartition.runs.replicates import Pause, run_replicates
+from copartition.targets.base import Target, check_target
+from copartition.validation import integer
+
+
+def sample(
+    target: Target,
+    functional: Functional,
+    *,
+    sweeps: int = 10_000,
+    burn_in: int = 1_000,
+    chains: int = 4,
+    init: Any = None,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Sample:
+    """Average a functional along independent Gibbs chains.
+
+    Parameters
+    ----------
+    target : Target
+        The law that the chains sample from.
+    functional : Functional
+        What is averaged, for instance ``n_clusters()``.
+    sweeps : int
+        Sweeps of each chain that are kept, after the burn-in.
+    burn_in : int
+        Sweeps that are thrown away first.
+    chains : int
+        Number of independent chains.
+    init : str or array of int, optional
+        Where chains start; see `meeting_times`.
+    seed : int
+        Chain i draws from ``SeedSequence(seed, spawn_key=(i,))``.
+    executor : concurrent.futures.Executor, optional
+        Left out: threads on all cores.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Sample
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> s = cp.sample(posterior, cp.n_clusters(), sweeps=1000, burn_in=100, chains=2, seed=1)
+    >>> s.draws.shape
+    (2, 1000, 1)
+    """
+    check_target(target)
+    functional = check_functional(functional, target.n_points)
+    sweeps = integer("sweeps", sweeps, 1)
+    burn_in = integer("burn_in", burn_in, 0)
+    chains = integer("chains", chains, 1)
+    seed = integer("seed", seed, 0)
+    start = check_start(target, init)
+    work = partial(_run, target, functional, start, burn_in, sweeps, seed)
+    results = run_replicates(work, chains, executor, progress, "chains")
+    return Sample(
+        draws=np.stack([draws for draws, _ in results]),
+        seconds=np.array([seconds for _, seconds in results]),
+        functional=functional.name,
+        sweeps=sweeps,
+        burn_in=burn_in,
+        seed=seed,
+    )
+
+
+def _run(
+    target: Target,
+    functional: Functional,
+    start: str | np.ndarray,
+    burn_in: int,
+    sweeps: int,
+    seed: int,
+    index: int,
+    pause: Pause,
+) -> tuple[np.ndarray, float]:
+    """Run chain `index`; return its draws and its CPU seconds."""
+    random = stream(seed, index)
+    begin = time.thread_time()
+    chain = start_chain(target, start, random)
+    draws = np.zeros((sweeps, functional.size))
+    chunks = Chunks()
+    done = 0
+    while done < burn_in:
+        pause()
+        made = chunks.next(burn_in - done)
+        chain = advance_chain(target, chain, random, made)
+        done += made
+    done = 0
+    while done < sweeps:
+        pause()
+        made = chunks.next(sweeps - done)
+        chain = record_chain(target, chain, random, functional, draws[done : done + made])
+        done += made
+    return draws, time.thread_time() - begin

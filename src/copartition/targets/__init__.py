@@ -1,0 +1,1 @@
+"""Laws on partitions, one file a law."""

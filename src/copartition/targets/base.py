@@ -1,0 +1,110 @@
+"""What a target is: a law on partitions, known through the conditional law of one point given all the others.
+
+A target consists of a table of points, a compiled function `log_predictive`, and a prior weight by cluster size. From
+these the sweep kernel gets the weight of putting point n into cluster k of the others:
+
+    log w_k = log_predictive of n in k  +  log_size[size of k]         (log_new[number of clusters] for a new one).
+
+`Mixture` and `GraphColoring` are built on this class, and a target of your own is written in exactly the same way and
+runs as fast; ``docs/own-target.md`` shows how.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition.compiled.kernel import Kernel, kernel
+from copartition.compiled.state import Model, log_predictive_signature
+from copartition.partition import canonical
+from copartition.targets.priors import Prior
+from copartition.validation import finite_array, integer, label_array, shorten
+
+log_predictive = kernel(log_predictive_signature)
+"""Decorator of a target's compiled function ``f(model, chain, n_choices, n)``.
+
+It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain[0].weights``, prior
+aside. The point is in no cluster at that moment: sizes, sums and labels are those of the other points.
+"""
+
+
+class Target:
+    """A law on partitions of `n_points` points.
+
+    Parameters
+    ----------
+    points : array (n_points, n_statistics)
+        One row a point; chains keep the sum of these rows over every cluster. No columns if none are needed.
+    log_predictive : Kernel
+        A function decorated with `copartition.log_predictive`.
+    prior : Prior, optional
+        Weights by cluster size, such as `DirichletProcess`. Left out, every choice has prior weight 1.
+    table : array, two-dimensional, optional
+    parameters : array, one-dimensional, optional
+    integers : array of int, one-dimensional, optional
+        Whatever the function needs to know, found again as ``model[0].table`` and so on.
+    palette : int, default 0
+        Number of labels if that is fixed (graph colouring); 0 if clusters come and go.
+
+    Attributes
+    ----------
+    model : Model
+        The arrays that the compiled function reads.
+    n_points : int
+    """
+
+    default_start = "one_cluster"
+
+    def __init__(
+        self,
+        points: Any,
+        log_predictive: Kernel,
+        prior: Prior | None = None,
+        *,
+        table: Any = None,
+        parameters: Any = None,
+        integers: Any = None,
+        palette: int = 0,
+    ) -> None:
+        if not isinstance(log_predictive, Kernel):
+            raise TypeError(
+                f"log_predictive must be a function decorated with copartition.log_predictive, got {log_predictive!r}."
+            )
+        rows = finite_array("points", points, (2,))
+        if len(rows) == 0:
+            raise ValueError(f"points must have at least one row, got an array of shape {rows.shape}.")
+        self.n_points = len(rows)
+        self.prior = prior
+        self.log_predictive = log_predictive
+        self.model = Model(
+            points=rows,
+            table=np.zeros((0, 0)) if table is None else np.ascontiguousarray(table, dtype=np.float64),
+            parameters=np.zeros(0) if parameters is None else np.ascontiguousarray(parameters, dtype=np.float64),
+            integers=np.zeros(0, np.int64) if integers is None else np.ascontiguousarray(integers, dtype=np.int64),
+            log_size=np.zeros(self.n_points + 1) if prior is None else prior.log_size(self.n_points),
+            log_new=np.zeros(1) if prior is None else prior.log_new(self.n_points),
+            palette=integer("palette", palette, 0),
+        )
+
+    def check_labels(self, labels: Any, name: str = "labels") -> np.ndarray:
+        """Return `labels` in canonical numbering if the target gives the partition a positive probability."""
+        clean = canonical(label_array(name, labels, self.n_points))
+        if 0 < self.model.palette <= clean.max():
+            raise ValueError(f"{name} must have at most {self.model.palette} clusters, got {clean.max() + 1}.")
+        return clean
+
+    def start_labels(self, name: str) -> np.ndarray | None:
+        """Return the labels of a start of this name that involves no chance, None if there is none of this name."""
+        if name == "one_cluster":
+            return self.check_labels(np.zeros(self.n_points, dtype=np.int64), "the start 'one_cluster'")
+        if name == "singletons":
+            return self.check_labels(np.arange(self.n_points), "the start 'singletons'")
+        return None
+
+
+def check_target(value: Any) -> Target:
+    """Return `value` if it is a target."""
+    if not isinstance(value, Target):
+        raise TypeError(f"target must be a target such as Mixture or GraphColoring, got {shorten(value)}.")
+    return value

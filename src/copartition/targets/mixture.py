@@ -1,0 +1,81 @@
+"""The posterior of a mixture model over clusterings: prior on partitions x component, cluster parameters integrated out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.compiled.kernel import Kernel
+from copartition.targets.base import Target
+from copartition.targets.priors import Prior, check_prior
+from copartition.validation import finite_array
+
+
+class Prepared(NamedTuple):
+    """Data as a component's compiled function wants them.
+
+    Attributes
+    ----------
+    log_predictive : Kernel
+        The function, decorated with `copartition.log_predictive`: log p(x_n | points of cluster k).
+    points : array (n_points, n_statistics)
+        Rows whose sums over clusters the function wants to know.
+    table, parameters, integers : arrays, optional
+        Whatever else it looks up.
+    """
+
+    log_predictive: Kernel
+    points: np.ndarray
+    table: np.ndarray | None = None
+    parameters: np.ndarray | None = None
+    integers: np.ndarray | None = None
+
+
+class Component(ABC):
+    """The law of the points of one cluster, its parameters integrated out.
+
+    A component of your own is a subclass that has this method; ``examples/bernoulli.py`` is one.
+    """
+
+    @abstractmethod
+    def prepare(self, data: np.ndarray) -> Prepared:
+        """Return the compiled function and what it needs to know of `data`, a finite two-dimensional array."""
+
+
+class Mixture(Target):
+    """The posterior law of a clustering.
+
+    Parameters
+    ----------
+    data : array (n_points, n_columns) or (n_points,)
+        One row a point.
+    component : Component
+        The law of the points of one cluster, for instance `Gaussian`.
+    prior : Prior
+        The law of the clustering before any data, for instance `DirichletProcess`.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [[0.0, 0.2], [0.1, 0.0], [9.0, 9.1], [9.2, 9.0]]
+    >>> posterior = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=5.0), cp.DirichletProcess(alpha=1.0))
+    >>> posterior
+    Mixture(4 points x 2, Gaussian(noise_sd=1.0, mean_sd=5.0), DirichletProcess(alpha=1.0))
+    """
+
+    def __init__(self, data: Any, component: Component, prior: Prior) -> None:
+        if not isinstance(component, Component):
+            raise TypeError(f"component must be a Component such as Gaussian(noise_sd=1, mean_sd=3), got {component!r}.")
+        array = finite_array("data", data, (1, 2))
+        array = array.reshape(len(array), -1) if array.size else array
+        if array.size == 0:
+            raise ValueError(f"data must have at least one point and one column, got shape {array.shape}.")
+        self.component = component
+        self.shape = array.shape
+        prepared = component.prepare(array)
+        super().__init__(prior=check_prior(prior), **prepared._asdict())
+
+    def __repr__(self) -> str:
+        return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"

@@ -1,0 +1,87 @@
+"""Checks of what a person passed in. Each raises one sentence: the argument, the value, what would be right."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+
+def shorten(value: Any) -> str:
+    """Return a text for a value that fits into an error message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def positive_number(name: str, value: Any) -> float:
+    """Return `value` as a float if it is a positive, finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a positive number, got {shorten(value)}.") from None
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be positive and finite, got {shorten(value)}.")
+    return number
+
+
+def probability(name: str, value: Any) -> float:
+    """Return `value` as a float if it lies in [0, 1]."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number from 0 to 1, got {shorten(value)}.") from None
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name} must be a number from 0 to 1, got {shorten(value)}.")
+    return number
+
+
+def integer(name: str, value: Any, least: int) -> int:
+    """Return `value` as an int if it is a whole number of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number of at least {least}, got {shorten(value)}.") from None
+    if number < least or isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {shorten(value)}.")
+    return number
+
+
+def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> np.ndarray:
+    """Return `value` as a C-contiguous float array if it has one of these numbers of dimensions and is finite."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an array of numbers, got {shorten(value)}.") from None
+    if np.ndim(value) not in dimensions:  # ascontiguousarray makes scalars one-dimensional
+        allowed = " or ".join(str(d) for d in dimensions)
+        raise ValueError(f"{name} must have {allowed} dimension(s), got an array of shape {np.shape(value)}.")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        place = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
+        raise ValueError(f"{name} must be finite, got {array.flat[bad[0]]} at index {place}.")
+    return array.reshape(np.shape(value))
+
+
+def positive_definite(name: str, value: Any, size: int) -> np.ndarray:
+    """Return `value` as a symmetric positive definite matrix of the given size."""
+    matrix = finite_array(name, value, (2,))
+    if matrix.shape != (size, size):
+        raise ValueError(f"{name} must be a {size} x {size} matrix to fit the data, got shape {matrix.shape}.")
+    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=0.0):
+        raise ValueError(f"{name} must be symmetric, got {shorten(matrix)}.")
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise ValueError(f"{name} must be positive definite, got {shorten(matrix)}.") from None
+    return matrix
+
+
+def label_array(name: str, value: Any, n_points: int) -> np.ndarray:
+    """Return `value` as an int64 array of one label a point; any whole numbers will do as labels."""
+    array = np.asarray(value)
+    if array.ndim != 1 or len(array) != n_points:
+        raise ValueError(f"{name} must hold {n_points} labels, one a point, got an array of shape {array.shape}.")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold whole numbers, got {shorten(value)}.")
+    return array.astype(np.int64)
