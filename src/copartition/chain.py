@@ -75,9 +75,7 @@ def advance_chain(target: Target, chain: Chain, random: np.ndarray, sweeps: int)
         chain = grown_or_refused(chain, status, int(progress[1]))
 
 
-def record_chain(
-    target: Target, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray
-) -> Chain:
+def record_chain(target: Target, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray) -> Chain:
     """Run a chain for as many sweeps as `draws` has rows, and write the functional after each into its row."""
     if not functional.is_compiled:
         for row in draws:
@@ -130,7 +128,7 @@ def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
     >>> import copartition as cp
     >>> target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     >>> cp.conditional(target, [0, 0, 1], n=1).round(3)  # with point 0, with point 2, on its own
-    array([0.691, 0.   , 0.309])
+    array([0.693, 0.004, 0.303])
     """
     n = integer("n", n, 0)
     if n >= target.n_points:

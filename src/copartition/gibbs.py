@@ -262,11 +262,7 @@ def run_chain(model, chain, log_predictive, random, progress, sweeps):
     return DONE
 
 
-@kernel(
-    types.int64(
-        model_type, chain_type, log_predictive_type, uint1, int1, functional_type, float1, float2
-    )
-)
+@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, functional_type, float1, float2))
 def record_chain(model, chain, log_predictive, random, progress, evaluate, parameters, draws):
     """Run one chain for as many sweeps as `draws` has rows; return a status.
 
@@ -400,9 +396,7 @@ def sweep_pair(model, pair, x, y, log_predictive, partner, nugget, random, progr
 
 
 @kernel(
-    types.int64(
-        model_type, pair_type, log_predictive_type, partner_type, types.float64, uint1, int1, types.int64, int1
-    )
+    types.int64(model_type, pair_type, log_predictive_type, partner_type, types.float64, uint1, int1, types.int64, int1)
 )
 def run_pair(model, pair, log_predictive, partner, nugget, random, progress, sweeps, trace):
     """Run two chains together until they meet or have finished `sweeps` sweeps; return a status.

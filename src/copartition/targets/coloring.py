@@ -52,7 +52,7 @@ class GraphColoring(Target):
     --------
     >>> import copartition as cp
     >>> square = cp.GraphColoring([(0, 1), (1, 2), (2, 3), (3, 0)], colors=3)
-    >>> square.conditional([0, 1, 0, 1], n=3).round(3)  # with 0 and 2: no; with 1: one colour; alone: one colour
+    >>> cp.conditional(square, [0, 1, 0, 1], n=3).round(3)  # with 0 and 2: no; with 1: one colour; alone: one colour
     array([0. , 0.5, 0.5])
     """
 
@@ -81,7 +81,9 @@ class GraphColoring(Target):
         clash = np.flatnonzero(clean[self.edges[:, 0]] == clean[self.edges[:, 1]])
         if clash.size:
             a, b = self.edges[clash[0]]
-            raise ValueError(f"{name} must be a proper colouring, but vertices {a} and {b} are joined and share a label.")
+            raise ValueError(
+                f"{name} must be a proper colouring, but vertices {a} and {b} are joined and share a label."
+            )
         return clean
 
     def start_labels(self, name: str) -> np.ndarray | None:

@@ -67,7 +67,9 @@ class Mixture(Target):
 
     def __init__(self, data: Any, component: Component, prior: Prior) -> None:
         if not isinstance(component, Component):
-            raise TypeError(f"component must be a Component such as Gaussian(noise_sd=1, mean_sd=3), got {component!r}.")
+            raise TypeError(
+                f"component must be a Component such as Gaussian(noise_sd=1, mean_sd=3), got {component!r}."
+            )
         array = finite_array("data", data, (1, 2))
         array = array.reshape(len(array), -1) if array.size else array
         if array.size == 0:

@@ -1,0 +1,39 @@
+"""Settings shared by all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hypothesis
+import numba
+import numpy as np
+import pytest
+
+JIT_DISABLED = bool(numba.config.DISABLE_JIT)
+
+# Derandomised, so that a test that passes here passes everywhere; a search for new cases is a person's decision.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("fixed")
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "zeisel_200x50.csv"
+
+
+def pytest_configure(config):
+    if JIT_DISABLED:
+        # Compiled 64-bit arithmetic wraps silently, which is what the generator of random numbers relies on.
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered in scalar:RuntimeWarning")
+
+
+@pytest.fixture(scope="session")
+def rna_seq():
+    """The RNA-seq data of the paper, 200 cells x 50 genes."""
+    if not DATA.exists():
+        pytest.skip(f"needs the RNA-seq data at {DATA.parent.name}/{DATA.name} in the folder beside the project's")
+    with DATA.open() as file:
+        rows = [line.strip().replace('"', "").split(",")[1:] for line in file.readlines()[1:]]
+    return np.array(rows, dtype=float)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20201)

@@ -1,0 +1,294 @@
+"""Slow, obviously right versions of everything that is compiled, straight from the definitions."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import ot
+from scipy.linalg import block_diag
+
+# --- partitions ------------------------------------------------------------------------------------------------------
+
+
+def all_partitions(n):
+    """All partitions of n points as tuples of canonical labels."""
+    if n == 0:
+        return [()]
+    return [(*head, label) for head in all_partitions(n - 1) for label in range(max(head, default=-1) + 2)]
+
+
+def canonical(labels):
+    numbers = {}
+    return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
+
+
+def clusters(labels):
+    """The clusters as lists of points, in the order of their first points."""
+    found = {}
+    for n, label in enumerate(labels):
+        found.setdefault(label, []).append(n)
+    return list(found.values())
+
+
+def adjacency(labels):
+    labels = np.asarray(labels)
+    return (labels[:, None] == labels[None, :]).astype(int)
+
+
+def hamming(a, b):
+    return int(np.abs(adjacency(a) - adjacency(b)).sum())
+
+
+def entropy(labels):
+    shares = np.array([len(c) for c in clusters(labels)]) / len(labels)
+    return -float(np.sum(shares * np.log(shares)))
+
+
+def variation_of_information(a, b):
+    """2 H(A, B) - H(A) - H(B)."""
+    joint = list(zip(a, b, strict=True))
+    return 2 * entropy(joint) - entropy(a) - entropy(b)
+
+
+# --- random numbers --------------------------------------------------------------------------------------------------
+
+MASK = (1 << 64) - 1
+
+
+def rotate(x, k):
+    return ((x << k) | (x >> (64 - k))) & MASK
+
+
+class Xoshiro:
+    """The generator xoshiro256++ in Python integers."""
+
+    def __init__(self, state):
+        self.s = [int(word) for word in state]
+
+    def integer(self):
+        s = self.s
+        result = (rotate((s[0] + s[3]) & MASK, 23) + s[0]) & MASK
+        t = (s[1] << 17) & MASK
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotate(s[3], 45)
+        return result
+
+    def uniform(self):
+        return (self.integer() >> 11) / 2**53
+
+
+def draw(weights, level):
+    """The first choice at which the running sum of the weights passes the level."""
+    running = 0.0
+    for k, weight in enumerate(weights):
+        running += weight
+        if level < running:
+            return k
+    return int(np.flatnonzero(weights)[-1])
+
+
+# --- laws ------------------------------------------------------------------------------------------------------------
+
+
+def log_normal_density(x, mean, cov):
+    difference = x - mean
+    return -0.5 * (
+        difference @ np.linalg.solve(cov, difference) + np.linalg.slogdet(cov)[1] + len(x) * math.log(2 * math.pi)
+    )
+
+
+class GaussianMixture:
+    """Dirichlet process mixture of Gaussians with full covariances: the density of a partition from its definition."""
+
+    def __init__(self, data, noise_cov, mean_cov, mean, alpha):
+        self.data, self.noise_cov, self.mean_cov, self.mean, self.alpha = data, noise_cov, mean_cov, mean, alpha
+
+    def log_density(self, labels):
+        total = 0.0
+        for members in clusters(labels):
+            size = len(members)
+            cov = block_diag(*[self.noise_cov] * size) + np.kron(np.ones((size, size)), self.mean_cov)
+            total += log_normal_density(self.data[members].ravel(), np.tile(self.mean, size), cov)
+            total += math.log(self.alpha) + math.lgamma(size)
+        return total
+
+
+class Coloring:
+    """Uniform over proper colourings: q! / (q - number of clusters)! for partitions with no edge inside a cluster."""
+
+    def __init__(self, edges, colors):
+        self.edges, self.colors = edges, colors
+
+    def log_density(self, labels):
+        n_clusters = len(set(labels))
+        if n_clusters > self.colors or any(labels[a] == labels[b] for a, b in self.edges):
+            return -math.inf
+        return math.lgamma(self.colors + 1) - math.lgamma(self.colors - n_clusters + 1)
+
+
+class Bernoulli:
+    """Dirichlet process mixture of vectors of coins, each with a Beta prior."""
+
+    def __init__(self, data, a, b, alpha):
+        self.data, self.a, self.b, self.alpha = data, a, b, alpha
+
+    def log_density(self, labels):
+        def log_beta(x, y):
+            return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
+
+        total = 0.0
+        for members in clusters(labels):
+            size = len(members)
+            total += math.log(self.alpha) + math.lgamma(size)
+            for heads in self.data[members].sum(axis=0):
+                total += log_beta(self.a + heads, self.b + size - heads) - log_beta(self.a, self.b)
+        return total
+
+
+def law(density, n):
+    """All partitions of n points and their probabilities."""
+    states = all_partitions(n)
+    logs = np.array([density.log_density(state) for state in states])
+    weights = np.exp(logs - logs.max())
+    return states, weights / weights.sum()
+
+
+def placements(labels, n):
+    """The partitions that can be made by taking point n out and putting it back: each cluster, then a new one."""
+    others = [m for m in range(len(labels)) if m != n]
+    numbers = canonical([labels[m] for m in others])
+    result = []
+    for k in range(max(numbers, default=-1) + 2):
+        moved = list(labels)
+        for m, number in zip(others, numbers, strict=True):
+            moved[m] = number
+        moved[n] = k
+        result.append(canonical(moved))
+    return result
+
+
+def conditional(density, labels, n):
+    """The conditional law of point n, from ratios of densities."""
+    logs = np.array([density.log_density(state) for state in placements(labels, n)])
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+# --- couplings as tables of joint probabilities ----------------------------------------------------------------------
+
+
+def independent(p, q):
+    return np.outer(p, q)
+
+
+def common(p, q):
+    """Lengths of the intersections of the intervals of the two distribution functions."""
+    joint = np.zeros((len(p), len(q)))
+    ends_p, ends_q = np.r_[0, np.cumsum(p)], np.r_[0, np.cumsum(q)]
+    for i, (a, b) in enumerate(pairwise(ends_p)):
+        for j, (c, d) in enumerate(pairwise(ends_q)):
+            joint[i, j] = max(0.0, min(b, d) - max(a, c))
+    return joint
+
+
+def maximal(p, q):
+    joint = np.zeros((len(p), len(q)))
+    size = max(len(p), len(q))
+    p, q = np.pad(p, (0, size - len(p))), np.pad(q, (0, size - len(q)))
+    shared = np.minimum(p, q)
+    rest = 1.0 - shared.sum()
+    full = np.diag(shared)
+    if rest > 1e-15:
+        full = full + np.outer(p - shared, q - shared) / rest
+    return full[: joint.shape[0], : joint.shape[1]]
+
+
+def transport_cost(p, q, cost):
+    """The optimal mean cost, by the network simplex of POT.
+
+    POT calls problems infeasible that have masses below the rounding error of the total (left out here) or negative
+    costs (shifted here).
+    """
+    keep_p, keep_q = p > 1e-17 * p.sum(), q > 1e-17 * q.sum()
+    p, q = p[keep_p] / p[keep_p].sum(), q[keep_q] / q[keep_q].sum()
+    cost = cost[np.ix_(keep_p, keep_q)]
+    return float(ot.emd2(p, q, np.ascontiguousarray(cost - cost.min())) + cost.min())
+
+
+# --- sweeps ----------------------------------------------------------------------------------------------------------
+
+
+class Labels:
+    """A partition as a list of clusters in order of creation, each a set of points."""
+
+    def __init__(self, labels):
+        self.clusters = [set(members) for members in clusters(labels)]
+
+    def take_out(self, n):
+        for k, members in enumerate(self.clusters):
+            if n in members:
+                members.remove(n)
+                if not members:
+                    del self.clusters[k]
+                return
+
+    def put_in(self, n, k):
+        if k == len(self.clusters):
+            self.clusters.append(set())
+        self.clusters[k].add(n)
+
+    def labels(self):
+        found = {n: k for k, members in enumerate(self.clusters) for n in members}
+        return [found[n] for n in sorted(found)]
+
+
+class IsotropicMixture:
+    """The Gaussian mixture with scalar standard deviations, its weights by the textbook formula."""
+
+    def __init__(self, data, noise_sd, mean_sd, alpha):
+        self.data, self.noise, self.prior, self.alpha = data, noise_sd**2, mean_sd**2, alpha
+
+    def weights(self, partition, n):
+        logs = []
+        for members in [*partition.clusters, set()]:
+            size = len(members)
+            total = self.data[sorted(members)].sum(axis=0)
+            variance = 1.0 / (1.0 / self.prior + size / self.noise)
+            mean = variance * total / self.noise
+            spread = variance + self.noise
+            squares = np.sum((self.data[n] - mean) ** 2)
+            logs.append(-0.5 * squares / spread - 0.5 * len(mean) * math.log(spread))
+            logs[-1] += math.log(size) if size else math.log(self.alpha)
+        logs = np.array(logs)
+        return np.exp(logs - logs.max())
+
+
+def sweep(model, partition, random):
+    """One sweep of one chain."""
+    for n in range(len(model.data)):
+        partition.take_out(n)
+        weights = model.weights(partition, n)
+        partition.put_in(n, draw(weights, random.uniform() * weights.sum()))
+
+
+def transport_sweep(model, x, y, random):
+    """One sweep of two chains, coupled by the optimal transport plan of POT, as the paper writes it down."""
+    for n in range(len(model.data)):
+        x.take_out(n)
+        y.take_out(n)
+        p, q = model.weights(x, n), model.weights(y, n)
+        p, q = p / p.sum(), q / q.sum()
+        size_x = np.array([len(a) for a in x.clusters] + [0])
+        size_y = np.array([len(b) for b in y.clusters] + [0])
+        overlap = np.array([[len(a & b) for b in [*y.clusters, set()]] for a in [*x.clusters, set()]])
+        cost = 2.0 * (size_x[:, None] + size_y[None, :] - 2 * overlap)
+        plan = ot.emd(p, q, cost)
+        i, j = np.unravel_index(draw(plan.ravel(), random.uniform() * plan.sum()), plan.shape)
+        x.put_in(n, int(i))
+        y.put_in(n, int(j))

@@ -1,0 +1,176 @@
+"""Couplings: their joint laws, computed exactly from the compiled functions for every pair of states."""
+
+from __future__ import annotations
+
+import itertools
+
+import laws
+import naive
+import numpy as np
+import pytest
+import small
+from scipy.optimize import linprog
+
+import copartition as cp
+from copartition import gibbs
+from copartition.chain import chain_at
+from copartition.couplings import check_coupling
+
+NAIVE = {"independent": naive.independent, "common": naive.common, "maximal": naive.maximal}
+
+
+def support(target, density):
+    states, law = naive.law(density, target.n_points)
+    return [state for state, p in zip(states, law, strict=True) if p > 0]
+
+
+def marginal(target, state, n):
+    """The law of the choices of point n in the order of creation, from the single-chain kernel."""
+    chain = chain_at(target, np.array(state))
+    total = gibbs.conditional_law(target.model, chain, target.log_predictive, n)
+    choices = target.model.palette or chain.counts[0] + 1
+    return chain.weights[:choices] / total
+
+
+def mean_distance(target, joint, x, y, n, distance):
+    """The mean distance after the update, given the joint law of the choices."""
+    place = laws.recolor if target.model.palette else laws.move
+    return sum(joint[i, j] * distance(place(x, n, i), place(y, n, j)) for i, j in zip(*np.nonzero(joint), strict=True))
+
+
+def subset_of(pairs, every):
+    """Every so-many-th pair where kernels run in plain Python, all of them otherwise."""
+    from conftest import JIT_DISABLED
+
+    return list(pairs)[:: every if JIT_DISABLED else 1]
+
+
+@pytest.mark.parametrize("name", ["scalar", "coloring", "bernoulli"])
+@pytest.mark.parametrize("coupling", small.COUPLINGS)
+def test_both_marginals_are_those_of_the_single_chain(name, coupling):
+    target, density = small.TARGETS[name]()
+    states = support(target, density)
+    for x, y in subset_of(itertools.product(states, repeat=2), 97):
+        for n in range(target.n_points):
+            p, q = marginal(target, x, n), marginal(target, y, n)
+            joint = laws.coupled_law(target, small.COUPLINGS[coupling], x, y, n)
+            assert np.abs(joint.sum(1)[: len(p)] - p).max() < 1e-12
+            assert np.abs(joint.sum(0)[: len(q)] - q).max() < 1e-12
+            assert joint.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("coupling", NAIVE)
+def test_label_couplings_have_the_joint_law_of_their_definition(coupling):
+    target, density = small.scalar()
+    states = support(target, density)
+    for x, y in subset_of(itertools.product(states, repeat=2), 197):
+        for n in range(target.n_points):
+            p, q = marginal(target, x, n), marginal(target, y, n)
+            joint = laws.coupled_law(target, small.COUPLINGS[coupling], x, y, n)
+            np.testing.assert_allclose(joint[: len(p), : len(q)], NAIVE[coupling](p, q), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["scalar", "coloring"])
+@pytest.mark.parametrize(
+    ("coupling", "distance"), [("transport", naive.hamming), ("transport_vi", naive.variation_of_information)]
+)
+def test_transport_is_optimal_and_never_worse_than_the_others(name, coupling, distance):
+    target, density = small.TARGETS[name]()
+    place = laws.recolor if target.model.palette else laws.move
+    states = support(target, density)
+    # One pair of five, which pairs changing from point to point; all pairs would take minutes of plain Python.
+    for number, (x, y) in enumerate(subset_of(itertools.product(states, repeat=2), 197)):
+        n = number % target.n_points
+        p, q = marginal(target, x, n), marginal(target, y, n)
+        cost = np.array(
+            [[distance(place(x, n, i), place(y, n, j)) for j in range(len(q))] for i in range(len(p))], dtype=float
+        )
+        # The variation of information is optimised in units of 2^-40.
+        joint = laws.coupled_law(target, small.COUPLINGS[coupling], x, y, n)[: len(p), : len(q)]
+        achieved = np.sum(joint * cost)
+        assert achieved == pytest.approx(naive.transport_cost(p, q, cost), abs=1e-11)
+        for other in ("independent", "common", "maximal"):
+            rival = laws.coupled_law(target, small.COUPLINGS[other], x, y, n)[: len(p), : len(q)]
+            assert achieved <= np.sum(rival * cost) + 1e-11
+
+
+def test_transport_reaches_the_optimum_of_a_linear_program(rng):
+    target, density = small.diagonal()
+    states = support(target, density)
+    for _ in range(40):
+        x, y = (states[rng.integers(len(states))] for _ in range(2))
+        n = int(rng.integers(target.n_points))
+        p, q = marginal(target, x, n), marginal(target, y, n)
+        cost = np.array(
+            [[naive.hamming(laws.move(x, n, i), laws.move(y, n, j)) for j in range(len(q))] for i in range(len(p))]
+        )
+        rows = np.kron(np.eye(len(p)), np.ones(len(q)))
+        columns = np.kron(np.ones(len(p)), np.eye(len(q)))
+        best = linprog(cost.ravel(), A_eq=np.vstack([rows, columns])[:-1], b_eq=np.r_[p, q][:-1]).fun
+        joint = laws.coupled_law(target, cp.Transport(), x, y, n)
+        assert mean_distance(target, joint, x, y, n, naive.hamming) == pytest.approx(best, abs=1e-9)
+
+
+def larger_pairs(rng, count):
+    """Pairs of partitions of 24 points with many clusters, close to each other and not."""
+    for _ in range(count):
+        x = rng.integers(0, rng.integers(1, 12), 24)
+        y = np.where(rng.random(24) < rng.choice([0.05, 0.3, 1.0]), rng.integers(0, 8, 24), x)
+        yield naive.canonical(x), naive.canonical(y)
+
+
+@pytest.mark.parametrize("metric", ["hamming", "vi"])
+def test_transport_with_many_clusters_is_optimal(metric, rng):
+    """Weights of every order of magnitude, and dominant cells beside cells that need the solver."""
+    from conftest import JIT_DISABLED
+
+    data = rng.normal(0, 1.5, (24, 1))
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(3.0))
+    coupling = cp.Transport(metric=metric)
+    gain = coupling.gains(24) / (1.0 if metric == "hamming" else 2.0**40)
+    for x, y in larger_pairs(rng, 20 if JIT_DISABLED else 1500):
+        n = int(rng.integers(24))
+        p, q = marginal(target, x, n), marginal(target, y, n)
+        joint = laws.coupled_law(target, coupling, x, y, n)[: len(p), : len(q)]
+        assert np.abs(joint.sum(1) - p).max() < 1e-12
+        assert np.abs(joint.sum(0) - q).max() < 1e-12
+        a, b = naive.Labels(x), naive.Labels(y)
+        a.take_out(n)
+        b.take_out(n)
+        shared = np.array([[len(c & d) for d in [*b.clusters, set()]] for c in [*a.clusters, set()]])
+        best = -naive.transport_cost(p, q, -gain[shared])
+        assert np.sum(joint * gain[shared]) == pytest.approx(best, abs=1e-10)
+
+
+def test_gains_are_the_increments_of_the_metrics():
+    c = np.arange(10.0)
+    assert cp.Transport().gains(9).tolist() == list(range(10))  # (c + 1)^2 - c^2 = 2 c + 1, scaled and shifted
+    increments = (c + 1) * np.log(c + 1) - np.where(c > 0, c * np.log(np.maximum(c, 1)), 0)
+    np.testing.assert_allclose(cp.Transport(metric="vi").gains(9) / 2.0**40, increments, atol=1e-12)
+
+
+def test_couplings_by_name_and_as_objects():
+    assert [repr(check_coupling(name)) for name in ("transport", "maximal", "common", "independent")] == [
+        "Transport()",
+        "Maximal()",
+        "Common()",
+        "Independent()",
+    ]
+    coupling = cp.Transport(metric="vi", nugget=0.1)
+    assert check_coupling(coupling) is coupling
+    assert repr(coupling) == "Transport(metric='vi', nugget=0.1)"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: check_coupling("sinkhorn"), "coupling must be 'transport', 'maximal', 'common', 'independent' or"),
+        (lambda: check_coupling(3), "coupling must be"),
+        (lambda: cp.Transport(metric="euclid"), "metric must be 'hamming' or 'vi', got 'euclid'"),
+        (lambda: cp.Maximal(nugget=1.5), "nugget must be a number from 0 to 1, got 1.5"),
+        (lambda: cp.Common(nugget="little"), "nugget must be a number from 0 to 1, got 'little'"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()

@@ -1,0 +1,248 @@
+"""Sweeps: invariance by exact enumeration, the kernels against naive sweeps, the books against recounting."""
+
+from __future__ import annotations
+
+import laws
+import naive
+import numpy as np
+import pytest
+import small
+from conftest import JIT_DISABLED
+
+import copartition as cp
+from copartition import gibbs
+from copartition.chain import advance_chain, chain_at, start_chain
+from copartition.compiled.random import stream
+from copartition.pair import advance_pair, start_pair
+
+NO_TRACE = np.zeros(0, dtype=np.int64)
+
+
+@pytest.mark.parametrize("name", small.TARGETS)
+def test_target_is_invariant_under_a_sweep(name):
+    target, density = small.TARGETS[name]()
+    states, law = naive.law(density, target.n_points)
+    states = [state for state, p in zip(states, law, strict=True) if p > 0]
+    law = law[law > 0]
+    matrix = laws.sweep_matrix(target, states)
+    assert np.abs(matrix.sum(1) - 1).max() < 1e-12
+    assert np.abs(law @ matrix - law).max() < 1e-12
+
+
+def test_invariance_test_can_fail():
+    # The conditional law of a slightly different model is not that of this one.
+    target, _ = small.scalar()
+    wrong = naive.GaussianMixture(small.DATA_1D[:, None], np.eye(1) * 0.64, np.eye(1) * 1.7**2, np.array([0.3]), 0.91)
+    states, law = naive.law(wrong, 5)
+    assert np.abs(law @ laws.sweep_matrix(target, states) - law).max() > 1e-4
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["scalar", "coloring"])
+def test_sweep_kernel_draws_from_the_exact_transition_matrix(name):
+    """Chi-square of 100,000 sweeps from one state against its row: false alarm 1e-5 each."""
+    target, density = small.TARGETS[name]()
+    states, law = naive.law(density, target.n_points)
+    states = [state for state, p in zip(states, law, strict=True) if p > 0]
+    matrix = laws.sweep_matrix(target, states)
+    number = {state: s for s, state in enumerate(states)}
+    start = number[naive.canonical([0, 1, 0, 2, 1])]
+    counts = np.zeros(len(states))
+    random = stream(3, 0)
+    draws = 100_000
+    for _ in range(draws):
+        chain = chain_at(target, np.array(states[start]))
+        chain = advance_chain(target, chain, random, 1)
+        counts[number[naive.canonical(chain.labels.tolist())]] += 1
+    assert chi_square_is_plausible(counts, matrix[start] * draws, 1e-5)
+
+
+def chi_square_is_plausible(counts, expected, false_alarm):
+    """Pool cells of fewer than 10 expected draws, then test."""
+    from scipy.stats import chi2
+
+    rare = expected < 10
+    pooled = np.r_[expected[~rare], expected[rare].sum()]
+    observed = np.r_[counts[~rare], counts[rare].sum()]
+    keep = pooled > 0
+    statistic = np.sum((observed[keep] - pooled[keep]) ** 2 / pooled[keep])
+    return chi2.sf(statistic, keep.sum() - 1) > false_alarm and observed[~keep].sum() == 0
+
+
+def mixture(rng, n_points, alpha=1.0):
+    data = rng.normal(0, 2, (n_points, 2))
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(alpha))
+    return target, naive.IsotropicMixture(data, 1.0, 2.0, alpha)
+
+
+@pytest.mark.parametrize("start", ["one_cluster", "singletons"])
+def test_single_sweeps_follow_the_naive_chain_step_by_step(rng, start):
+    n_points, sweeps = (8, 3) if JIT_DISABLED else (30, 60)
+    target, model = mixture(rng, n_points)
+    labels = target.start_labels(start)
+    random = stream(11, 0)
+    twin = naive.Xoshiro(random)
+    partition = naive.Labels(labels.tolist())
+    chain = chain_at(target, labels)
+    for _ in range(sweeps):
+        chain = advance_chain(target, chain, random, 1)
+        naive.sweep(model, partition, twin)
+        assert chain.labels.tolist() == partition.labels()  # labels too: clusters in order of creation
+
+
+def assert_books_are_right(target, pair):
+    """Everything that is kept up to date move by move equals what counting from the labels gives."""
+    for chain in (pair.x, pair.y):
+        count = chain.counts[0]
+        sizes = np.bincount(chain.labels, minlength=len(chain.sizes))
+        assert chain.sizes.tolist() == sizes.tolist()
+        if not target.model.palette:
+            assert np.all(sizes[:count] > 0)
+        sums = np.zeros_like(chain.sums)
+        np.add.at(sums, chain.labels, target.model.points)
+        np.testing.assert_allclose(chain.sums, sums, atol=1e-9)
+        assert sorted(chain.slots) == list(range(len(chain.slots)))
+    overlap = np.zeros_like(pair.overlap)
+    np.add.at(overlap, (pair.x.slots[pair.x.labels], pair.y.slots[pair.y.labels]), 1)
+    assert np.array_equal(pair.overlap, overlap)
+    assert pair.distance[0] == naive.hamming(pair.x.labels, pair.y.labels)
+
+
+@pytest.mark.parametrize("coupling", small.COUPLINGS)
+@pytest.mark.parametrize("kind", ["mixture", "coloring"])
+def test_overlaps_distance_and_sums_stay_right(coupling, kind, rng):
+    n_points, sweeps = (8, 2) if JIT_DISABLED else (40, 40)
+    if kind == "mixture":
+        target, _ = mixture(rng, n_points, alpha=5.0)  # many births and deaths
+        start = target.start_labels("singletons")
+    else:
+        edges = np.argwhere(np.triu(rng.random((n_points, n_points)) < 0.1, 1))
+        target = cp.GraphColoring(edges, colors=7, n_vertices=n_points)
+        start = target.start_labels("greedy")
+    random = stream(2, 1)
+    pair = start_pair(target, small.COUPLINGS[coupling], start, 2, random)
+    assert_books_are_right(target, pair)
+    for _ in range(sweeps):
+        pair, _ = advance_pair(target, small.COUPLINGS[coupling], pair, random, 1, NO_TRACE)
+        assert_books_are_right(target, pair)
+
+
+def test_first_chain_of_a_pair_moves_like_a_single_chain(rng):
+    """With the independent coupling x uses every other uniform number, in the order of a chain on its own."""
+    target, model = mixture(rng, 8 if JIT_DISABLED else 25)
+    labels = target.start_labels("singletons")
+    random = stream(4, 0)
+    twin = naive.Xoshiro(random)
+    pair = start_pair(target, cp.Independent(), labels, 1, random)
+    partition = naive.Labels(labels.tolist())
+    naive.sweep(model, partition, twin)
+
+    class EveryOther:
+        def uniform(self):
+            value = twin.uniform()
+            twin.uniform()
+            return value
+
+    pair, _ = advance_pair(target, cp.Independent(), pair, random, 1, NO_TRACE)
+    naive.sweep(model, partition, EveryOther())
+    assert pair.x.labels.tolist() == partition.labels()
+
+
+def test_chains_grow_in_the_middle_of_a_sweep(rng):
+    """From one cluster to dozens: the arrays are replaced while a sweep is under way, and nothing changes."""
+    n_points = 40
+    data = np.arange(n_points) * 100.0
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0))
+    random = stream(9, 9)
+    chain = advance_chain(target, chain_at(target, np.zeros(n_points, dtype=np.int64)), random, 1)
+    assert chain.counts[0] > 16  # more than the first capacity
+    roomy = chain_at(target, np.arange(n_points))
+    roomy.labels[:] = 0
+    roomy.counts[0] = 1
+    gibbs.count_chain(target.model, roomy)
+    roomy = advance_chain(target, roomy, stream(9, 9), 1)
+    assert chain.labels.tolist() == roomy.labels.tolist()
+    pair = start_pair(target, cp.Transport(), np.zeros(n_points, dtype=np.int64), 1, random)
+    pair, _ = advance_pair(target, cp.Transport(), pair, random, 1, NO_TRACE)
+    assert_books_are_right(target, pair)
+
+
+def test_sums_do_not_drift(rng):
+    """A thousand sweeps of data with a large offset leave the sums right to a few units in the last place."""
+    data = rng.normal(0, 1, 12) + 1e6
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1e6), cp.DirichletProcess(2.0))
+    chain = chain_at(target, np.zeros(12, dtype=np.int64))
+    chain = advance_chain(target, chain, stream(0, 0), 3 if JIT_DISABLED else 1000)
+    sums = np.zeros_like(chain.sums)
+    np.add.at(sums, chain.labels, target.model.points)
+    np.testing.assert_allclose(chain.sums, sums, rtol=1e-13)
+
+
+def test_sums_are_rebuilt_at_a_fixed_rhythm(rng):
+    target, _ = mixture(rng, 6)
+    chain = chain_at(target, np.zeros(6, dtype=np.int64))
+    chain.counts[1] = gibbs.SWEEPS_BETWEEN_REBUILDS - 1
+    chain.sums[0] += 1e-3  # a drift, much exaggerated
+    chain = advance_chain(target, chain, stream(0, 0), 1)
+    sums = np.zeros_like(chain.sums)
+    np.add.at(sums, chain.labels, target.model.points)
+    np.testing.assert_allclose(chain.sums, sums, atol=1e-12)
+    assert chain.counts[1] == 0
+
+
+@pytest.mark.parametrize("start", ["prior", "sequential"])
+def test_random_starts_place_every_point(rng, start):
+    target, _ = mixture(rng, 30, alpha=20.0)
+    chain = start_chain(target, start, stream(1, 1))
+    assert chain.labels.min() == 0
+    assert chain.counts[0] == chain.labels.max() + 1
+    again = start_chain(target, start, stream(1, 1))
+    assert chain.labels.tolist() == again.labels.tolist()
+    assert chain.labels.tolist() != start_chain(target, start, stream(1, 2)).labels.tolist()
+
+
+def test_shuffle_makes_permutations():
+    items = np.zeros(50, dtype=np.int64)
+    gibbs.shuffle(items, stream(1, 1))
+    assert sorted(items) == list(range(50))
+    assert items.tolist() != list(range(50))
+
+
+@pytest.mark.compiled
+def test_random_starts_have_their_laws():
+    """Three points: the prior start is Ewens', the sequential one that of the chain rule. False alarm 1e-5 each."""
+    data = np.array([0.0, 0.5, 2.0])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(0.8))
+    density = naive.GaussianMixture(data[:, None], np.eye(1), np.eye(1) * 4, np.zeros(1), 0.8)
+    states = naive.all_partitions(3)
+    draws = 40_000
+    random = stream(8, 0)
+    prior = np.array(
+        [0.8 ** len(set(s)) * np.prod([np.prod(range(1, len(c))) for c in naive.clusters(s)]) for s in states]
+    )
+    for start, expected in (("prior", prior / prior.sum()), ("sequential", sequential_law(density, states))):
+        counts = np.zeros(len(states))
+        for _ in range(draws):
+            counts[states.index(naive.canonical(start_chain(target, start, random).labels.tolist()))] += 1
+        assert chi_square_is_plausible(counts, expected * draws, 1e-5)
+
+
+def sequential_law(density, states):
+    """Average over all orders of the product of conditional laws of each point given those before it."""
+    from itertools import permutations
+
+    total = np.zeros(len(states))
+    orders = list(permutations(range(3)))
+    for order in orders:
+        for s, state in enumerate(states):
+            probability = 1.0
+            for count in range(1, 4):
+                placed = list(order[:count])
+                part = naive.GaussianMixture(
+                    density.data[placed], density.noise_cov, density.mean_cov, density.mean, density.alpha
+                )
+                labels = naive.canonical([state[m] for m in placed])
+                choices = naive.placements(labels, count - 1)
+                probability *= naive.conditional(part, labels, count - 1)[choices.index(labels)]
+            total[s] += probability / len(orders)
+    return total
