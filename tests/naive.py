@@ -151,6 +151,15 @@ class Bernoulli:
         return total
 
 
+def count_colorings(n_vertices, edges, colors):
+    """The chromatic polynomial at `colors`, by deletion and contraction of one edge after another."""
+    if not edges:
+        return colors**n_vertices
+    (a, b), rest = edges[0], edges[1:]
+    contracted = {tuple(sorted((a if v == b else v, a if w == b else w))) for v, w in rest}
+    return count_colorings(n_vertices, rest, colors) - count_colorings(n_vertices - 1, sorted(contracted), colors)
+
+
 def law(density, n):
     """All partitions of n points and their probabilities."""
     states = all_partitions(n)
