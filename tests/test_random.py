@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import types
 
+from copartition.compiled.exponential import LOWEST, exp_nonpositive
 from copartition.compiled.kernel import kernel
 from copartition.compiled.random import draw, stream, uniform
 from copartition.compiled.state import float1, uint1
@@ -70,3 +71,17 @@ def test_draw_follows_the_running_sum_and_never_takes_weight_zero(weights, u):
 
 def test_draw_takes_the_last_positive_weight_where_rounding_passes_the_total():
     assert draw_kernel(np.array([0.5, 0.5, 0.0]), 1.0) == 1
+
+
+@kernel(types.void(float1, float1))
+def exponentials(values, out):
+    for i in range(len(values)):
+        out[i] = exp_nonpositive(values[i])
+
+
+def test_exponential_is_exact_to_two_units_in_the_last_place():
+    values = np.concatenate([np.linspace(LOWEST, 0.0, 2_000), -np.geomspace(1e-300, 40.0, 2_000), [0.0, -0.0]])
+    out = np.zeros_like(values)
+    exponentials(values, out)
+    np.testing.assert_allclose(out, np.exp(values), rtol=4.5e-16)
+    assert out[-1] == out[-2] == 1.0  # the largest weight of a law is exactly 1

@@ -14,11 +14,10 @@ and the same call goes on from there.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import types
 
+from copartition.compiled.exponential import LOWEST, exp_nonpositive
 from copartition.compiled.kernel import inner, kernel, reference
 from copartition.compiled.random import draw, uniform
 from copartition.compiled.state import (
@@ -39,12 +38,8 @@ FULL = 1
 INVALID = 2
 IMPOSSIBLE = 3
 
-# A choice whose weight is below the rounding error of the largest is left out: exp(-40) is a 25th of 2^-53. No
-# uniform number could select it, and short supports are what makes the transport problems small.
-NEGLIGIBLE = -40.0
-
 # Sums that are updated by adding and subtracting drift. Rebuilding them at a fixed rhythm keeps results reproducible.
-SWEEPS_BETWEEN_REBUILDS = 256
+SWEEPS_BETWEEN_REBUILDS = 64
 
 
 # --- a point leaves and joins a cluster ------------------------------------------------------------------------------
@@ -59,41 +54,34 @@ def clear_row(table, row):
 
 @inner
 def take_out(model, chain, n):
-    """Take point n out of its cluster; return the row of that cluster, or -1 if it has disappeared with its point."""
-    points, palette = model[0].points, model[0].palette
+    """Take point n out of its cluster, which disappears if it was the last one (unless its label is of a palette)."""
+    points = model[0].points
     c = chain[0]
-    labels, sizes, sums, kept = c.labels, c.sizes, c.sums, c.kept
+    labels, sizes, sums = c.labels, c.sizes, c.sums
     k = labels[n]
     labels[n] = -1
     sizes[k] -= 1
     if sizes[k] == 0:
         clear_row(sums, k)
-        if palette == 0:
+        if model[0].palette == 0:
             drop_cluster(chain, k)
-        return -1
-    for d in range(points.shape[1]):
-        kept[d] = sums[k, d]
-        sums[k, d] = kept[d] - points[n, d]
-    return k
+    else:
+        for d in range(points.shape[1]):
+            sums[k, d] -= points[n, d]
 
 
 @inner
-def put_in(model, chain, n, k, home):
-    """Put point n into cluster k; `home` is the cluster that it came from, as `take_out` returned it."""
-    points, palette = model[0].points, model[0].palette
+def put_in(model, chain, n, k):
+    """Put point n into cluster k, which may be the new one."""
+    points = model[0].points
     c = chain[0]
-    sums, kept = c.sums, c.kept
+    sums = c.sums
     c.labels[n] = k
     c.sizes[k] += 1
-    if k == home:
-        # Back to the very same bits: sums drift only when points really move.
-        for d in range(points.shape[1]):
-            sums[k, d] = kept[d]
-    else:
-        for d in range(points.shape[1]):
-            sums[k, d] += points[n, d]
-        if palette == 0 and k == c.counts[0]:
-            c.counts[0] += 1
+    for d in range(points.shape[1]):
+        sums[k, d] += points[n, d]
+    if model[0].palette == 0 and k == c.counts[0]:
+        c.counts[0] += 1
 
 
 @inner
@@ -170,23 +158,26 @@ def exponentiate(weights, n_choices):
     """Turn log weights into weights, the largest of which is 1; return their sum.
 
     The sum is NaN if a log weight is NaN or plus infinity, and 0 if all are minus infinity.
+
+    A choice whose weight is below the rounding error of the largest is left out: exp(-40) is a 25th of 2^-53. No
+    uniform number could select it, and short supports are what makes the transport problems small.
     """
     top = -np.inf
+    invalid = False
     for k in range(n_choices):
-        if weights[k] > top:
-            top = weights[k]
-        elif weights[k] != weights[k]:
-            return np.nan
-    if not -np.inf < top < np.inf:
-        return 0.0 if top < 0 else np.nan
+        top = max(top, weights[k])
+        invalid |= weights[k] != weights[k]
+    if invalid or top == np.inf:
+        return np.nan
+    if top == -np.inf:
+        return 0.0
     total = 0.0
     for k in range(n_choices):
         below = weights[k] - top
-        if below > NEGLIGIBLE:
-            weights[k] = math.exp(below)
-            total += weights[k]
-        else:
-            weights[k] = 0.0
+        weight = exp_nonpositive(max(below, LOWEST))
+        weight = weight if below > LOWEST else 0.0
+        weights[k] = weight
+        total += weight
     return total
 
 
@@ -218,13 +209,13 @@ def update_chain(model, chain, log_predictive, random, n):
     """Take point n out and put it back by its conditional law; return a status."""
     if not has_room(model, chain):
         return FULL
-    home = take_out(model, chain, n)
+    take_out(model, chain, n)
     n_choices = choices(model, chain)
     total = weigh(model, chain, log_predictive, n_choices, n)
     if not total > 0.0:
         return why_not(total)
     k = draw(chain[0].weights, n_choices, uniform(random) * total)
-    put_in(model, chain, n, k, home)
+    put_in(model, chain, n, k)
     return DONE
 
 
@@ -300,7 +291,7 @@ def fill_chain(model, chain, log_predictive, random, progress, order, use_data):
             total = exponentiate(chain.weights, n_choices)
         if not total > 0.0:
             return why_not(total)
-        put_in(model_pointer, chain_pointer, n, draw(chain.weights, n_choices, uniform(random) * total), -1)
+        put_in(model_pointer, chain_pointer, n, draw(chain.weights, n_choices, uniform(random) * total))
         progress[0] += 1
     return DONE
 
@@ -359,8 +350,8 @@ def update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n):
     distance = pair[0].distance
     distance[0] -= separation(pair, n)
     count_overlap(pair, n, -1)
-    home_x = take_out(model, x, n)
-    home_y = take_out(model, y, n)
+    take_out(model, x, n)
+    take_out(model, y, n)
     n_x, n_y = choices(model, x), choices(model, y)
     total_x = weigh(model, x, log_predictive, n_x, n)
     total_y = weigh(model, y, log_predictive, n_y, n)
@@ -373,8 +364,8 @@ def update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n):
         j = draw(y[0].weights, n_y, uniform(random) * total_y)
     else:
         j = partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
-    put_in(model, x, n, i, home_x)
-    put_in(model, y, n, j, home_y)
+    put_in(model, x, n, i)
+    put_in(model, y, n, j)
     count_overlap(pair, n, 1)
     distance[0] += separation(pair, n)
     return DONE

@@ -69,8 +69,6 @@ class Chain(NamedTuple):
         Sum of ``Model.points`` over each cluster.
     weights : float64 array (capacity)
         The conditional law of the point at hand, one number a choice, not normalised.
-    kept : float64 array (n_statistics)
-        The sums of the cluster that the point at hand came from, before it was taken out.
     slots : int64 array (capacity)
         Where each cluster stands in ``Pair.overlap``: a permutation, so that rows may move without moving overlaps.
     counts : int64 array (2)
@@ -81,18 +79,17 @@ class Chain(NamedTuple):
     sizes: Any
     sums: Any
     weights: Any
-    kept: Any
     slots: Any
     counts: Any
 
 
 class Workspace(NamedTuple):
-    """Arrays of the transport solver, see `copartition.couplings.simplex`; node = row, or number of rows + column.
+    """Arrays of the transport coupling. A node is a row, or the number of rows plus a column.
 
     Attributes
     ----------
     gain : int64 array (row capacity, column capacity)
-        What a unit of mass earns in each cell.
+        What a unit of mass earns in each cell of the problem that the simplex method solves.
     mass : int64 array (nodes)
         Supply of every row and demand of every column; used up by the first, greedy plan.
     parent, depth, child, next_sibling, previous_sibling, order : int64 arrays (nodes)
@@ -101,8 +98,12 @@ class Workspace(NamedTuple):
         Mass in the cell that joins a node to its parent; dual value.
     rows, columns : int64 arrays
         Which choices of the chains the rows and columns of the problem stand for.
-    surplus_x, surplus_y : float64 arrays
-        Probability of each choice that is still to be placed.
+    best, second, partner : int64 arrays (nodes)
+        The two largest gains of every row and column, and the column (or row) of the largest.
+    cell_row, cell_column, cell_gain : int64 arrays
+        The cells whose gain is not 0; never more than there are points.
+    left_x, left_y : float64 arrays
+        Probability of each row and column that is still to be placed.
     """
 
     gain: Any
@@ -115,10 +116,16 @@ class Workspace(NamedTuple):
     order: Any
     flow: Any
     dual: Any
+    best: Any
+    second: Any
+    partner: Any
     rows: Any
     columns: Any
-    surplus_x: Any
-    surplus_y: Any
+    cell_row: Any
+    cell_column: Any
+    cell_gain: Any
+    left_x: Any
+    left_y: Any
 
 
 class Pair(NamedTuple):
@@ -146,8 +153,8 @@ class Pair(NamedTuple):
 
 
 model_type = types.NamedTuple((float2, float2, float1, int1, float1, float1, types.int64), Model)
-chain_type = types.NamedTuple((int1, int1, float2, float1, float1, int1, int1), Chain)
-workspace_type = types.NamedTuple((int2, *[int1] * 11, float1, float1), Workspace)
+chain_type = types.NamedTuple((int1, int1, float2, float1, int1, int1), Chain)
+workspace_type = types.NamedTuple((int2, *[int1] * 17, float1, float1), Workspace)
 pair_type = types.NamedTuple((chain_type, chain_type, int2, int1, int1, workspace_type), Pair)
 
 model_pointer = types.CPointer(model_type)
@@ -174,7 +181,6 @@ def empty_chain(n_points: int, n_statistics: int, capacity: int) -> Chain:
         sizes=np.zeros(capacity, dtype=np.int64),
         sums=np.zeros((capacity, n_statistics)),
         weights=np.zeros(capacity),
-        kept=np.zeros(n_statistics),
         slots=np.arange(capacity, dtype=np.int64),
         counts=np.zeros(2, dtype=np.int64),
     )
@@ -192,15 +198,14 @@ def grown(chain: Chain) -> Chain:
     return larger
 
 
-def empty_workspace(capacity_x: int, capacity_y: int) -> Workspace:
+def empty_workspace(capacity_x: int, capacity_y: int, n_points: int = 0) -> Workspace:
     """Return room for transport problems of up to this many rows and columns."""
     nodes = capacity_x + capacity_y
-    links = [np.zeros(nodes, dtype=np.int64) for _ in range(9)]
+    cells = min(n_points, capacity_x * capacity_y)
+    lengths = (*[nodes] * 12, capacity_x, capacity_y, cells, cells, cells)
     return Workspace(
         np.zeros((capacity_x, capacity_y), dtype=np.int64),
-        *links,
-        np.zeros(capacity_x, dtype=np.int64),
-        np.zeros(capacity_y, dtype=np.int64),
+        *[np.zeros(length, dtype=np.int64) for length in lengths],
         np.zeros(capacity_x),
         np.zeros(capacity_y),
     )
@@ -209,7 +214,8 @@ def empty_workspace(capacity_x: int, capacity_y: int) -> Workspace:
 def pair_of(x: Chain, y: Chain, gains: np.ndarray) -> Pair:
     """Return the pair of two chains, its overlaps and its distance still to be counted."""
     shape = (len(x.sizes), len(y.sizes))
-    return Pair(x, y, np.zeros(shape, dtype=np.int64), np.zeros(1, dtype=np.int64), gains, empty_workspace(*shape))
+    overlap = np.zeros(shape, dtype=np.int64)
+    return Pair(x, y, overlap, np.zeros(1, dtype=np.int64), gains, empty_workspace(*shape, len(x.labels)))
 
 
 def grown_pair(pair: Pair) -> Pair:

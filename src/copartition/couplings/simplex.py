@@ -307,17 +307,17 @@ def plan_kernel(work, supplies, demands, gains, scale, plan):
     for i in range(len(supplies)):
         if supplies[i] > 0.0:
             work.rows[m] = i
-            work.surplus_x[m] = supplies[i]
+            work.left_x[m] = supplies[i]
             m += 1
     for j in range(len(demands)):
         if demands[j] > 0.0:
             work.columns[n] = j
-            work.surplus_y[n] = demands[j]
+            work.left_y[n] = demands[j]
             n += 1
     for i in range(m):
         for j in range(n):
             work.gain[i, j] = int(np.rint(gains[work.rows[i], work.columns[j]] * scale))
-    unit = load_masses(pointer, m, n, work.surplus_x, work.surplus_y)
+    unit = load_masses(pointer, m, n, work.left_x, work.left_y)
     steps = solve(pointer, m, n)
     write_plan(pointer, m, n, unit, plan)
     return steps

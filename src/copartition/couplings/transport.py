@@ -5,16 +5,21 @@ terms in i alone or j alone, grows with the number c of points that the two clus
 with g(c) = c^2 for the Hamming distance and c log c for the variation of information. So the optimal coupling of the
 two conditional laws (Eq. (3) of the paper) is the transport plan that maximises the mean of that gain.
 
-Most of the time the plan need not be computed. Call the cell (i, j) *dominant* if its gain exceeds the largest other
-gain in its row plus the largest other gain in its column. Gains are never negative, so then
+Most of the time the plan need not be computed. Call the cell (i, j) *dominant* if its gain is at least the largest
+other gain in its row plus the largest other gain in its column. Gains are never negative, so then
 
-    gain(i, j) + gain(a, b)  >=  gain(i, b) + gain(a, j)        for all rows a and columns b,
+    gain(i, j) + gain(a, b)  >=  gain(i, b) + gain(a, j)        for all rows a and columns b.
 
-and any plan that leaves mass over in row i and in column j can be improved by moving it into their cell (and what
-that displaces into (a, b)). Hence some optimal plan puts ``min(p_i, q_j)`` into every dominant cell at once: each is
-the only one in its row and column. The same holds for two empty clusters, whose gains are all 0. If the draw falls into
-that mass, and it mostly does, the answer is j at the cost of looking at one row and one column. Otherwise what is left
-of the masses is a smaller transport problem, solved exactly (`copartition.couplings.simplex`).
+A plan that leaves mass over in row i (put into column b, say) and in column j (from row a) loses nothing by moving it
+into the cell (i, j), and what that displaces into (a, b). So some optimal plan puts ``min(p_i, q_j)`` into (i, j);
+what is left of the masses is a smaller transport problem, to which the same argument applies again. It also applies to
+a row and a column whose gains are all 0.
+
+Hence three steps, each reached only if the draw is not decided by then:
+
+1. the row of the choice i that x made: if it has a dominant cell, and u falls into that cell's mass, that is it;
+2. all rows, again and again, as long as there are dominant cells (`place_dominant`);
+3. the simplex method for the core that remains (`copartition.couplings.simplex`).
 """
 
 from __future__ import annotations
@@ -29,13 +34,17 @@ from copartition.couplings.base import Coupling, partner
 from copartition.couplings.simplex import draw_column, load_masses, solve
 from copartition.validation import shorten
 
+# --- step 1: one row -------------------------------------------------------------------------------------------------
+
 
 @inner
 def dominant_partner(pair, n_x, n_y, i):
-    """Return the column whose cell in row i is dominant, -1 if there is none."""
+    """Return the column whose cell in row i is dominant, and strictly so; -1 if there is none.
+
+    Strictly, because then no other cell of its row or column is dominant, and the order in which step 2 takes the
+    rows makes no difference to this one.
+    """
     p = pair[0]
-    if p.x.sizes[i] == 0:
-        return empty_partner(pair, n_y, i)
     x, y, overlap, gains, slots_x, slots_y = p.x.weights, p.y.weights, p.overlap, p.gains, p.x.slots, p.y.slots
     best = second = 0
     j = -1
@@ -58,88 +67,211 @@ def dominant_partner(pair, n_x, n_y, i):
     return j
 
 
-@inner
-def empty_partner(pair, n_y, i):
-    """Return the empty cluster of y that comes as many-th among the empty ones as i in x, -1 if there is none."""
-    sizes_x, sizes_y = pair[0].x.sizes, pair[0].y.sizes
-    rank = 0
-    for a in range(i):
-        rank += sizes_x[a] == 0
-    for j in range(n_y):
-        if sizes_y[j] == 0:
-            if rank == 0:
-                return j
-            rank -= 1
-    return -1
+# --- step 2: all dominant cells --------------------------------------------------------------------------------------
 
 
 @inner
-def place_dominant(pair, n_x, n_y, total_x, total_y):
-    """Write to the workspace what of both laws is left when every dominant cell has got all it can."""
+def load_problem(pair, n_x, n_y, total_x, total_y):
+    """Write the choices of positive weight, their probabilities, and the cells whose gain is not 0; return their numbers."""
     p = pair[0]
-    left_x, left_y = p.work.surplus_x, p.work.surplus_y
-    for j in range(n_y):
-        left_y[j] = p.y.weights[j] / total_y
-    for i in range(n_x):
-        left_x[i] = p.x.weights[i] / total_x
-        if left_x[i] > 0.0:
-            j = dominant_partner(pair, n_x, n_y, i)
-            if j >= 0:
-                both = min(left_x[i], left_y[j])
-                left_x[i] -= both
-                left_y[j] -= both
+    work = p.work
+    overlap, gains, slots = p.overlap, p.gains, work.order
+    cell_row, cell_column, cell_gain = work.cell_row, work.cell_column, work.cell_gain
+    m = load_law(p.x.weights, n_x, total_x, work.rows, work.left_x)
+    n = load_law(p.y.weights, n_y, total_y, work.columns, work.left_y)
+    for b in range(n):
+        slots[b] = p.y.slots[work.columns[b]]
+    cells = 0
+    for a in range(m):
+        slot = p.x.slots[work.rows[a]]
+        for b in range(n):
+            gain = gains[overlap[slot, slots[b]]]
+            if gain > 0:
+                cell_row[cells] = a
+                cell_column[cells] = b
+                cell_gain[cells] = gain
+                cells += 1
+    return m, n, cells
 
 
 @inner
-def compress(left, n_choices, chosen):
-    """Move the positive entries of `left` to its front and note in `chosen` where they were; return their number."""
+def load_law(weights, n_choices, total, chosen, probabilities):
+    """Write the choices of positive weight and their probabilities; return their number."""
     count = 0
     for k in range(n_choices):
-        if left[k] > 0.0:
-            left[count] = left[k]
+        if weights[k] > 0.0:
             chosen[count] = k
+            probabilities[count] = weights[k] / total
             count += 1
     return count
 
 
 @inner
-def residual_partner(pair, n_x, n_y, total_x, total_y, i, u):
-    """Return the column that u picks from row i of the optimal plan of what the dominant cells leave over."""
-    place_dominant(pair, n_x, n_y, total_x, total_y)
-    p = pair[0]
-    work = p.work
-    if not work.surplus_x[i] > 0.0:
-        return -1
-    rows, columns = work.rows, work.columns
-    m = compress(work.surplus_x, n_x, rows)
-    n = compress(work.surplus_y, n_y, columns)
-    if m == 1 or n <= 1:
-        return columns[draw(work.surplus_y, n, u * sum_of(work.surplus_y, n))] if n > 0 else -1
-    row = 0
-    for a in range(m):
-        if rows[a] == i:
-            row = a
-        slot = p.x.slots[rows[a]]
-        for b in range(n):
-            work.gain[a, b] = p.gains[p.overlap[slot, p.y.slots[columns[b]]]]
-    pointer = reference(work)
-    load_masses(pointer, m, n, work.surplus_x, work.surplus_y)
-    solve(pointer, m, n)
-    return columns[draw_column(pointer, m, row, u)]
+def rank_gains(work, m, n, cells):
+    """Find the two largest gains of every row and column that has something left; return the number of cells left.
+
+    Cells of rows or columns that are used up are dropped from the list.
+    """
+    w = work[0]
+    for node in range(m + n):
+        w.best[node] = 0
+        w.second[node] = 0
+    kept = 0
+    for cell in range(cells):
+        a, b, gain = w.cell_row[cell], w.cell_column[cell], w.cell_gain[cell]
+        if w.left_x[a] > 0.0 and w.left_y[b] > 0.0:
+            w.cell_row[kept] = a
+            w.cell_column[kept] = b
+            w.cell_gain[kept] = gain
+            kept += 1
+            rank(work, a, b, gain)
+            rank(work, m + b, a, gain)
+    return kept
 
 
 @inner
-def sum_of(values, count):
-    """Return the sum of the first `count` values."""
-    total = 0.0
+def rank(work, node, other, gain):
+    """Take a gain into account that `node` has in its cell with `other`."""
+    best, second = work[0].best, work[0].second
+    if gain > best[node]:
+        second[node] = best[node]
+        best[node] = gain
+        work[0].partner[node] = other
+    elif gain > second[node]:
+        second[node] = gain
+
+
+@inner
+def dominant_column(work, m, a):
+    """Return the column of the dominant cell of row a, -1 if there is none."""
+    w = work[0]
+    gain = w.best[a]
+    if gain == 0:
+        return -1
+    b = w.partner[a]
+    other = w.second[m + b] if w.partner[m + b] == a else w.best[m + b]
+    return b if gain >= w.second[a] + other else -1
+
+
+@inner
+def place(work, a, b):
+    """Move as much probability as possible into the cell (a, b); return how much."""
+    left_x, left_y = work[0].left_x, work[0].left_y
+    moved = min(left_x[a], left_y[b])
+    left_x[a] -= moved
+    left_y[b] -= moved
+    return moved
+
+
+@inner
+def place_dominant(work, m, n, row, level):
+    """Fill the dominant cells; return the total placed, and for `row` the column and the part of `level` that is left.
+
+    The column is the one in which the mass of `row` passes `level`; then that part is negative, and the rest of the
+    plan does not matter. Otherwise it is the last one that took from `row`, or -1.
+    """
+    w = work[0]
+    placed = 0.0
+    column = -1
+    for a in range(m):
+        b = dominant_column(work, m, a) if w.left_x[a] > 0.0 else -1
+        if b >= 0:
+            moved = place(work, a, b)
+            placed += moved
+            if a == row and moved > 0.0:
+                column = b
+                level -= moved
+                if level < 0.0:
+                    return placed, column, level
+    b = 0
+    for a in range(m):
+        while w.best[a] == 0 and w.left_x[a] > 0.0 and b < n:
+            if w.best[m + b] > 0 or w.left_y[b] == 0.0:
+                b += 1
+            else:
+                moved = place(work, a, b)
+                placed += moved
+                if a == row:
+                    column = b
+                    level -= moved
+                    if level < 0.0:
+                        return placed, column, level
+    return placed, column, level
+
+
+# --- step 3: the core ------------------------------------------------------------------------------------------------
+
+
+@inner
+def number_remaining(left, count, numbers, chosen):
+    """Number the entries that have something left, and move them and `chosen` to the front; return how many."""
+    kept = 0
     for k in range(count):
-        total += values[k]
-    return total
+        numbers[k] = kept
+        if left[k] > 0.0:
+            left[kept] = left[k]
+            chosen[kept] = chosen[k]
+            kept += 1
+    return kept
+
+
+@inner
+def core_partner(work, m, n, cells, row, level):
+    """Return the choice of y at which the mass in `row` of the optimal plan of what is left passes `level`."""
+    w = work[0]
+    row_number, column_number = w.best, w.second  # free for other use now
+    rows = number_remaining(w.left_x, m, row_number, w.rows)
+    columns = number_remaining(w.left_y, n, column_number, w.columns)
+    row = row_number[row]
+    share = level / w.left_x[row]
+    if rows == 1 or columns == 1:
+        total = 0.0
+        for b in range(columns):
+            total += w.left_y[b]
+        return w.columns[draw(w.left_y, columns, share * total)]
+    for a in range(rows):
+        for b in range(columns):
+            w.gain[a, b] = 0
+    for cell in range(cells):
+        w.gain[row_number[w.cell_row[cell]], column_number[w.cell_column[cell]]] = w.cell_gain[cell]
+    load_masses(work, rows, columns, w.left_x, w.left_y)
+    solve(work, rows, columns)
+    return w.columns[draw_column(work, rows, row, share)]
+
+
+# --- all three -------------------------------------------------------------------------------------------------------
+
+
+@inner
+def planned_partner(pair, n_x, n_y, total_x, total_y, i, level):
+    """Return the choice of y at which the mass in row i of the optimal plan passes `level`: steps 2 and 3.
+
+    -1 if rounding leaves nothing to choose.
+    """
+    work = reference(pair[0].work)
+    w = work[0]
+    m, n, cells = load_problem(pair, n_x, n_y, total_x, total_y)
+    row = 0
+    while w.rows[row] != i:
+        row += 1
+    last = -1
+    placed = 1.0
+    while placed > 0.0:
+        cells = rank_gains(work, m, n, cells)
+        placed, column, level = place_dominant(work, m, n, row, level)
+        if column >= 0:
+            last = w.columns[column]
+        if level < 0.0 or w.left_x[row] == 0.0:
+            return last
+    some_left = False
+    for b in range(n):
+        some_left |= w.left_y[b] > 0.0
+    return core_partner(work, m, n, cells, row, level) if some_left else last
 
 
 @partner
 def transport(pair, n_x, n_y, total_x, total_y, i, u):
-    """Return the column that u picks from row i of the optimal plan."""
+    """Return the choice of y that u picks from row i of the optimal plan."""
     x, y = pair[0].x.weights, pair[0].y.weights
     if x[i] == total_x or total_y == 1.0:
         # One of the laws has a single choice (the largest weight is 1): all couplings are the same.
@@ -147,13 +279,9 @@ def transport(pair, n_x, n_y, total_x, total_y, i, u):
     mass = x[i] / total_x
     level = u * mass
     j = dominant_partner(pair, n_x, n_y, i)
-    both = min(mass, y[j] / total_y) if j >= 0 else 0.0
-    if level < both:
+    if j >= 0 and level < y[j] / total_y:
         return j
-    other = residual_partner(pair, n_x, n_y, total_x, total_y, i, (level - both) / (mass - both))
-    if other >= 0:
-        return other
-    # Nothing is left over in this row but a rounding error.
+    j = planned_partner(pair, n_x, n_y, total_x, total_y, i, level)
     return j if j >= 0 else draw(y, n_y, u * total_y)
 
 
