@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 from numba import types
 
 import copartition as cp
+import naive
 from copartition import gibbs
 from copartition.chain import chain_at
 from copartition.compiled.kernel import inner, kernel, reference

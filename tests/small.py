@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
-from bernoulli import Bernoulli
 
 import copartition as cp
+import naive
+from bernoulli import Bernoulli
 
 RNG = np.random.default_rng(7)
 DATA_1D = np.array([-1.3, -0.4, 0.2, 1.1, 2.6])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-import laws
-import naive
 import numpy as np
 import pytest
-import small
 from scipy.optimize import linprog
 
 import copartition as cp
+import laws
+import naive
+import small
 from copartition import gibbs
 from copartition.chain import chain_at
 from copartition.couplings import check_coupling

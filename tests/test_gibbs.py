@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import laws
-import naive
 import numpy as np
 import pytest
-import small
-from conftest import JIT_DISABLED
 
 import copartition as cp
+import laws
+import naive
+import small
+from conftest import JIT_DISABLED
 from copartition import gibbs
 from copartition.chain import advance_chain, chain_at, start_chain
 from copartition.compiled.random import stream

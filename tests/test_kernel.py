@@ -12,9 +12,9 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-import small
 
 import copartition as cp
+import small
 from copartition import gibbs
 from copartition.compiled import kernel as kernels
 from copartition.compiled.kernel import Kernel, cache_folder, fingerprint

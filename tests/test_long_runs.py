@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-import naive
 import networkx as nx
 import numpy as np
 import pytest
-import small
 
 import copartition as cp
+import naive
+import small
 
 pytestmark = pytest.mark.compiled
 
@@ -52,7 +52,7 @@ def test_number_of_clusters_under_the_prior_follows_ewens(alpha):
 
 @pytest.mark.parametrize("alpha", [0.3, 2.0])
 def test_cluster_sizes_under_the_prior_follow_ewens(alpha):
-    """The mean number of clusters of size j is alpha / j times n! / (n - j)! over (alpha + n - j) ... (alpha + n - 1)."""
+    """Mean number of clusters of size j: alpha / j times n! / (n - j)! over (alpha + n - j) ... (alpha + n - 1)."""
     n = 15
     target = cp.Target(np.zeros((n, 0)), no_data, cp.DirichletProcess(alpha))
 

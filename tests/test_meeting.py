@@ -6,13 +6,13 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
-import naive
 import numpy as np
 import pytest
-import small
-from conftest import JIT_DISABLED
 
 import copartition as cp
+import naive
+import small
+from conftest import JIT_DISABLED
 from copartition.chain import advance_chain, chain_at
 from copartition.compiled.random import stream
 from copartition.compiled.state import pair_of
@@ -29,7 +29,7 @@ def target():
 
 
 def test_meeting_time_is_the_first_time_at_which_the_chains_are_equal(target):
-    """tau = first t >= lag with X_t = Y_(t - lag). (The paper's first code was one too early.)"""
+    """The meeting time is the first t >= lag with X_t = Y_(t - lag); the paper's first code was one too early."""
     lag = 3
     m = cp.meeting_times(target, replicates=REPLICATES, lag=lag, init="singletons", trace=True, seed=4)
     assert m.met.all()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import copartition as cp
+import naive
 
 labelings = st.integers(1, 12).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(-3, 5), min_size=n, max_size=n) for _ in range(3)])

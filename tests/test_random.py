@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import types
 
+import naive
 from copartition.compiled.exponential import LOWEST, exp_nonpositive
 from copartition.compiled.kernel import kernel
 from copartition.compiled.random import draw, stream, uniform

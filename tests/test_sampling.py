@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import laws
-import naive
 import numpy as np
 import pytest
-import small
-from conftest import JIT_DISABLED
 
 import copartition as cp
+import laws
+import naive
+import small
+from conftest import JIT_DISABLED
 from copartition.chain import chain_at
 from copartition.compiled.kernel import kernel, reference
 from copartition.compiled.state import chain_type, float1, model_type

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
 from copartition.couplings import simplex
 from copartition.couplings.simplex import optimal_plan
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-import naive
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-import small
 
 import copartition as cp
+import naive
+import small
 
 
 @pytest.mark.parametrize("name", small.TARGETS)

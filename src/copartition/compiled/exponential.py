@@ -29,7 +29,7 @@ C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) fo
 # Sums must not be reordered here: the rounding steps are the point.
 @numba.njit(forceinline=True, **(OPTIONS | {"fastmath": {"contract"}}))
 def exp_nonpositive(x):
-    """Return exp(x) for ``LOWEST <= x <= 0``: 2^n exp(r) with n whole and ``|r| <= log(2) / 2``, exp(r) by its series."""
+    """Return exp(x) for ``LOWEST <= x <= 0``: 2^n exp(r) with n whole and ``|r| <= log(2) / 2``, by its series."""
     n = (x * LOG2_E + ROUNDER) - ROUNDER
     r = (x - n * LOG_2_HIGH) - n * LOG_2_LOW
     r2 = r * r

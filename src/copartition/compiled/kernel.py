@@ -31,10 +31,13 @@ from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
-JIT_DISABLED = bool(numba.config.DISABLE_JIT)
+numba_settings: Any = numba.config
+JIT_DISABLED = bool(numba_settings.DISABLE_JIT)
 
 # Sums may be reordered, which lets loops run on vector registers, and products fused; NaN and infinity stay legal.
-OPTIONS = {
+# Without the runtime (_nrt) no array can be made inside a kernel, and none is counted: counting the uses of arrays,
+# with atomic instructions, took as long as the arithmetic.
+OPTIONS: dict[str, Any] = {
     "nogil": True,
     "_nrt": False,
     "error_model": "numpy",
@@ -128,12 +131,12 @@ def _find_kernel(module: str, qualified_name: str) -> Any:
 def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     folder = cache_folder() / fingerprint(function)
     # Numba asks for the folder once, when the dispatcher is made; other people's functions must not land in ours.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
+    before = numba_settings.CACHE_DIR
+    numba_settings.CACHE_DIR = str(folder)
     try:
         return numba.njit(signature, cache=True, **OPTIONS)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        numba_settings.CACHE_DIR = before
 
 
 @lru_cache(maxsize=1)
@@ -142,8 +145,8 @@ def cache_folder() -> Path:
 
     ``NUMBA_CACHE_DIR`` if set, else a folder of this package's own in the user's cache, else a temporary one.
     """
-    if numba.config.CACHE_DIR:
-        return Path(numba.config.CACHE_DIR) / "copartition"
+    if numba_settings.CACHE_DIR:
+        return Path(numba_settings.CACHE_DIR) / "copartition"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     folder = Path(home) / "copartition"
     try:

@@ -72,7 +72,7 @@ def dominant_partner(pair, n_x, n_y, i):
 
 @inner
 def load_problem(pair, n_x, n_y, total_x, total_y):
-    """Write the choices of positive weight, their probabilities, and the cells whose gain is not 0; return their numbers."""
+    """Write down the choices of positive weight and the cells whose gain is not 0; return their numbers."""
     p = pair[0]
     work = p.work
     overlap, gains, slots = p.overlap, p.gains, work.order

@@ -11,7 +11,8 @@ import numpy as np
 
 from copartition.chain import check_start
 from copartition.compiled.random import stream
-from copartition.couplings import Coupling, check_coupling
+from copartition.couplings import check_coupling
+from copartition.couplings.base import Coupling
 from copartition.pair import advance_pair, start_pair
 from copartition.results import MeetingTimes
 from copartition.runs.chunks import Chunks

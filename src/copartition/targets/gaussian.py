@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from copartition.compiled.kernel import Kernel
 from copartition.targets.base import log_predictive
 from copartition.targets.mixture import Component, Prepared
 from copartition.validation import finite_array, positive_definite, shorten
@@ -142,7 +141,7 @@ def _table(precision: np.ndarray, n_columns: int) -> np.ndarray:
 
 
 def _diagonalise(noise_cov: np.ndarray, mean_cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return kappa and axes with ``axes.T @ noise_cov @ axes = I`` and ``axes.T @ mean_cov @ axes = diag(1 / kappa)``."""
+    """Return kappa and axes in which `noise_cov` becomes the identity and `mean_cov` ``diag(1 / kappa)``."""
     from scipy.linalg import eigh
 
     ratio, axes = eigh(mean_cov, noise_cov)

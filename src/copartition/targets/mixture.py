@@ -1,4 +1,4 @@
-"""The posterior of a mixture model over clusterings: prior on partitions x component, cluster parameters integrated out."""
+"""The posterior of a mixture model over clusterings: prior x component, cluster parameters integrated out."""
 
 from __future__ import annotations
 

@@ -1,0 +1,30 @@
+"""Run all benchmarks and write what they measure to RESULTS.md; ``python benchmarks/run.py sweeps`` runs one part."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import scaling
+import solver
+import sweeps
+from report import Report
+
+PARTS = {"sweeps": sweeps.measure, "solver": solver.measure, "scaling": scaling.measure}
+
+
+def main() -> None:
+    """Run the parts named on the command line, or all."""
+    chosen = sys.argv[1:] or list(PARTS)
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown:
+        sys.exit(f"no part named {unknown[0]!r}: choose from {', '.join(PARTS)}")
+    report = Report()
+    for name in chosen:
+        PARTS[name](report)
+    if chosen == list(PARTS):
+        report.write(Path(__file__).with_name("RESULTS.md"))
+
+
+if __name__ == "__main__":
+    main()

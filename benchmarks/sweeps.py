@@ -1,0 +1,162 @@
+"""Speed of sweeps: single against plain C, coupled against two single ones and against plain Python."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import cases
+import copartition as cp
+import plain_c
+from copartition.chain import advance_chain, check_start, start_chain
+from copartition.compiled.random import stream
+from copartition.compiled.state import Chain
+from copartition.pair import advance_pair, start_pair
+from copartition.targets.base import Target
+from report import Report
+
+NO_TRACE = np.zeros(0, dtype=np.int64)
+
+
+def copy_of(chain: Chain) -> Chain:
+    return Chain(*[array.copy() for array in chain])
+
+
+def single_seconds(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> tuple[float, Chain]:
+    begin = time.perf_counter()
+    after = advance_chain(target, copy_of(chain), random.copy(), sweeps)
+    return time.perf_counter() - begin, after
+
+
+def single_against_c(report: Report, program: ctypes.CDLL, name: str, target: cp.Mixture) -> None:
+    random = stream(1, 0)
+    chain = advance_chain(target, start_chain(target, check_start(target, None), random), random, 500)
+    ours, theirs = [], []
+    for _ in range(15):
+        seconds, after = single_seconds(target, chain, random, 1000)
+        ours.append(seconds)
+        seconds, labels = plain_c.run(program, target, chain, random, 1000)
+        theirs.append(seconds)
+        assert labels.tolist() == after.labels.tolist(), "the two programs walk different ways"
+    ratio = np.median(np.array(ours) / np.array(theirs))
+    detail = f"{np.median(ours) * 1e3:.1f} / {np.median(theirs) * 1e3:.1f} microseconds"
+    report.add("One single sweep against plain C", name, f"{ratio:.2f}x ({detail})", "<= 1.3x")
+
+
+def coupled_seconds(
+    targets: Callable[[int], Target], single: Callable, init: object, lag: int, pairs: int, cap: int
+) -> tuple[float, float]:
+    """Seconds of a transport-coupled sweep, over pairs until they meet, and of a single sweep by `single`."""
+    coupling = cp.Transport()
+    coupled = alone = 0.0
+    sweeps = 0
+    for index in range(-1, pairs):  # the first one warms up
+        target = targets(max(index, 0))
+        random = stream(1, max(index, 0))
+        pair = start_pair(target, coupling, check_start(target, init), lag, random)
+        steps = 20 if target.n_points > 400 else 100
+        seconds_alone = single(target, pair.x, random, steps) / steps
+        begin = time.perf_counter()
+        pair, made = advance_pair(target, coupling, pair, random, cap, NO_TRACE)
+        if index >= 0:
+            coupled += time.perf_counter() - begin
+            alone += seconds_alone
+            sweeps += made
+    return coupled / sweeps, alone / pairs
+
+
+def coupled_against_c(
+    report: Report, program: ctypes.CDLL, name: str, targets: Callable[[int], Target], goal: str, **settings: object
+) -> float:
+    def by_c(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> float:
+        return plain_c.run(program, target, chain, random, sweeps)[0]
+
+    coupled, alone = coupled_seconds(targets, by_c, **settings)
+    detail = f"{coupled * 1e6:.0f} / 2 x {alone * 1e6:.1f} microseconds"
+    section = "One transport-coupled sweep against two plain C single sweeps"
+    report.add(section, name, f"{coupled / 2 / alone:.2f}x ({detail})", goal)
+    return coupled
+
+
+def coupled_coloring(report: Report, n_vertices: int, mean_degree: float) -> None:
+    target = cases.random_graph(n_vertices, mean_degree)
+
+    def by_us(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> float:
+        return min(single_seconds(target, chain, random, sweeps)[0] for _ in range(3))
+
+    small = n_vertices < 100
+    coupled, alone = coupled_seconds(
+        lambda index: target, by_us, init="greedy", lag=100, pairs=300 if small else 10, cap=10_000 if small else 200
+    )
+    name = f"{n_vertices} vertices, {target.colors} colours"
+    detail = f"{coupled * 1e6:.1f} / 2 x {alone * 1e6:.1f} microseconds"
+    section = "Colouring: one transport-coupled sweep against two single sweeps"
+    report.add(section, name, f"{coupled / 2 / alone:.2f}x ({detail})", "<= 3x")
+
+
+def coupled_against_python(report: Report, name: str, target: cp.Mixture, sd: tuple[float, float, float]) -> None:
+    """The same sweeps by `tests/naive.py` (sets of points, `ot.emd`), from the same pairs of states."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    import naive
+
+    noise_sd, mean_sd, alpha = sd
+    model = naive.IsotropicMixture(target.model.points * noise_sd, noise_sd, mean_sd, alpha)
+    coupling = cp.Transport()
+    slow = fast = 0.0
+    made = 0
+    for index in range(-1, 4):
+        random = stream(2, max(index, 0))
+        pair = start_pair(target, coupling, check_start(target, None), 20, random)
+        x, y = naive.Labels(pair.x.labels.tolist()), naive.Labels(pair.y.labels.tolist())
+        begin = time.perf_counter()
+        for _ in range(5):
+            naive.transport_sweep(model, x, y, naive.Xoshiro(random))
+        middle = time.perf_counter()
+        pair, sweeps = advance_pair(target, coupling, pair, random, 100, NO_TRACE)
+        if index >= 0:
+            slow += (middle - begin) / 5 / 4
+            fast += time.perf_counter() - middle
+            made += sweeps
+    detail = f"{slow * 1e3:.1f} milliseconds / {fast / made * 1e6:.0f} microseconds"
+    section = "One transport-coupled sweep against plain Python with ot.emd"
+    report.add(section, name, f"{slow / (fast / made):,.0f}x faster ({detail})", ">= 1,500x")
+
+
+def measure(report: Report) -> None:
+    """Measure all sweeps."""
+    program = plain_c.load()
+    have_cells = cases.cells_available()
+    rna_seq = cases.rna_seq() if have_cells else None
+    if program is None:
+        report.add("One single sweep against plain C", "all", "not measured: no C compiler")
+    else:
+        if rna_seq is not None:
+            single_against_c(report, program, "RNA-seq (N = 200, D = 50)", rna_seq)
+        single_against_c(report, program, "Figure 1A (N = 150, D = 2)", cases.figure1a(1))
+        single_against_c(report, program, "the same with D = 10", cases.figure1a(1, 10))
+        settings = {"init": None, "pairs": 100, "cap": 10_000}
+        if rna_seq is not None:
+            coupled_against_c(report, program, "RNA-seq, lag 50", lambda index: rna_seq, "<= 2.0x", lag=50, **settings)
+        coupled_against_c(report, program, "Figure 1A, lag 250", cases.figure1a, "<= 2.5x", lag=250, **settings)
+        for spread, goal in ((10.0, "<= 4x"), (4.0, "")):
+            times = []
+            for n_clusters in (20, 50, 100):
+                target, kinds = cases.many_clusters(n_clusters, spread)
+                name = f"{n_clusters} clusters in the plane, {spread:.0f} noise sd apart"
+                seconds = coupled_against_c(
+                    report, program, name, lambda index, t=target: t, goal, init=kinds, lag=20, pairs=4, cap=40
+                )
+                times.append(seconds / target.n_points)
+            growth = np.polyfit(np.log([20, 50, 100]), np.log(times), 1)[0]
+            section = "One transport-coupled sweep against two plain C single sweeps"
+            report.add(section, f"growth with K, {spread:.0f} noise sd apart", f"K^{growth:.2f}", "<= K^2")
+    if rna_seq is not None:
+        coupled_against_python(report, "RNA-seq", rna_seq, (1.3, 0.5, 1.0))
+    coupled_against_python(report, "Figure 1A", cases.figure1a(1), (2.0, 2.5, 0.2))
+    coupled_coloring(report, 25, 4.8)
+    coupled_coloring(report, 1000, 8.0)
