@@ -162,6 +162,24 @@ def test_an_edited_target_is_never_stale(tmp_path):
 
 
 @pytest.mark.compiled
+def test_a_target_typed_in_at_a_prompt_works():
+    code = """
+        import numpy as np
+        import copartition as cp
+
+        @cp.log_predictive
+        def flat(model, chain, n_choices, n):
+            for k in range(n_choices):
+                chain[0].weights[k] = 0.0
+
+        target = cp.Target(np.zeros((3, 0)), flat, cp.DirichletProcess(1.0))
+        print(cp.conditional(target, [0, 0, 0], 1).tolist())
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True)
+    assert [float(p) for p in done.stdout.strip()[1:-1].split(",")] == pytest.approx([2 / 3, 1 / 3])
+
+
+@pytest.mark.compiled
 def test_compiled_kernels_are_kept_on_disk():
     _ = gibbs.run_chain.compiled
     folder = cache_folder() / fingerprint(gibbs.run_chain.function)

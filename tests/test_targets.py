@@ -82,10 +82,16 @@ def test_greedy_start_is_proper_and_a_given_start_may_use_fewer_colors():
     sides = [n % 2 for n in range(8)]
     target = cp.GraphColoring(edges, colors=2, start=sides)
     assert target.start_labels("greedy").tolist() == sides
-    with pytest.raises(ValueError, match="colors must be at least 4, which the greedy"):
+    with pytest.raises(ValueError, match="colors must be at least 4, which a greedy"):
         cp.GraphColoring(edges, colors=2)
     greedy = cp.GraphColoring(edges, colors=4).start_labels("greedy")
-    assert all(greedy[a] != greedy[b] for a, b in edges)
+    assert greedy.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_greedy_start_goes_by_degree_where_the_order_of_vertices_takes_too_many_colors():
+    path = [(0, 2), (2, 3), (3, 1)]  # its ends come first and get the same colour: three colours in all
+    assert cp.GraphColoring(path, colors=3).start_labels("greedy").tolist() == [0, 0, 1, 2]
+    assert cp.GraphColoring(path, colors=2).start_labels("greedy").tolist() == [0, 1, 1, 0]
 
 
 GAUSSIAN = cp.Gaussian(noise_sd=1.0, mean_sd=1.0)

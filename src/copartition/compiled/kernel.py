@@ -110,6 +110,12 @@ class Kernel:
         return f"<kernel {self.__module__}.{self.function.__qualname__}>"
 
 
+def prepare(*kernels: Kernel) -> None:
+    """Compile kernels or read them from the cache now, so that their first use is not slower than the others."""
+    for one in kernels:
+        _ = one.compiled
+
+
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Decorate a function to be compiled with `signature` when it is first used."""
 
@@ -129,6 +135,8 @@ def _find_kernel(module: str, qualified_name: str) -> Any:
 
 
 def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+    if not Path(function.__code__.co_filename).exists():
+        return numba.njit(signature, **OPTIONS)(function)  # typed in at a prompt: there is nothing to file it under
     folder = cache_folder() / fingerprint(function)
     # Numba asks for the folder once, when the dispatcher is made; other people's functions must not land in ours.
     before = numba_settings.CACHE_DIR
@@ -187,7 +195,7 @@ def _dependencies(thing: Any, seen: set[int]) -> Iterator[bytes]:
     if not isinstance(thing, python_types.FunctionType):
         yield _bytes_of(thing)
         return
-    if id(thing) in seen or thing.__module__.split(".")[0] == __name__.split(".")[0]:
+    if id(thing) in seen or (thing.__module__ or "").split(".")[0] == __name__.split(".")[0]:
         return  # met before, or part of the package, whose sources are in the fingerprint already
     seen.add(id(thing))
     code = thing.__code__

@@ -203,12 +203,9 @@ def empty_workspace(capacity_x: int, capacity_y: int, n_points: int = 0) -> Work
     nodes = capacity_x + capacity_y
     cells = min(n_points, capacity_x * capacity_y)
     lengths = (*[nodes] * 12, capacity_x, capacity_y, cells, cells, cells)
-    return Workspace(
-        np.zeros((capacity_x, capacity_y), dtype=np.int64),
-        *[np.zeros(length, dtype=np.int64) for length in lengths],
-        np.zeros(capacity_x),
-        np.zeros(capacity_y),
-    )
+    gain = np.zeros((capacity_x, capacity_y), dtype=np.int64)
+    vectors = [np.zeros(length, dtype=np.int64) for length in lengths]
+    return Workspace._make([gain, *vectors, np.zeros(capacity_x), np.zeros(capacity_y)])
 
 
 def pair_of(x: Chain, y: Chain, gains: np.ndarray) -> Pair:

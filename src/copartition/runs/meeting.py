@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition import gibbs
 from copartition.chain import check_start
+from copartition.compiled.kernel import prepare
 from copartition.compiled.random import stream
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
@@ -123,6 +125,7 @@ def _meet(
     pause: Pause,
 ) -> Meeting:
     """Run pair `index` until it meets or the cap is reached."""
+    prepare(gibbs.run_pair, coupling.partner)  # compiling is not part of the time of a pair
     random = stream(seed, index)
     pair = start_pair(target, coupling, start, lag, random)
     traces = [pair.distance.copy()]

@@ -65,13 +65,7 @@ class GraphColoring(Target):
         neighbors = _neighbors(self.edges, count)
         super().__init__(np.zeros((count, 0)), uniform_coloring, integers=neighbors, palette=self.colors)
         if start is None:
-            self._start = canonical(_greedy(neighbors, count))
-            needed = int(self._start.max()) + 1
-            if needed > self.colors:
-                raise ValueError(
-                    f"colors must be at least {needed}, which the greedy colouring of this graph needs, got "
-                    f"{self.colors}; if a colouring with fewer exists, pass one as start."
-                )
+            self._start = _greedy_start(neighbors, count, self.colors)
         else:
             self._start = self.check_labels(start, "start")
 
@@ -140,11 +134,25 @@ def _neighbors(edges: np.ndarray, n_vertices: int) -> np.ndarray:
     return np.concatenate([begin, both[:, 1]]).astype(np.int64)
 
 
-def _greedy(neighbors: np.ndarray, n_vertices: int) -> np.ndarray:
-    """Colour vertices by falling degree, each with the first colour that no neighbour has (Welsh and Powell 1967)."""
-    degrees = np.diff(neighbors[: n_vertices + 1])
-    labels = np.full(n_vertices, -1, dtype=np.int64)
-    for n in np.argsort(-degrees, kind="stable"):
+def _greedy_start(neighbors: np.ndarray, n_vertices: int, colors: int) -> np.ndarray:
+    """Colour the vertices greedily in their order, or, if that takes too many colours, by falling degree."""
+    by_degree = np.argsort(-np.diff(neighbors[: n_vertices + 1]), kind="stable")
+    needed = n_vertices
+    for order in (np.arange(n_vertices), by_degree):
+        labels = _greedy(neighbors, order)
+        needed = min(needed, int(labels.max()) + 1)
+        if needed <= colors:
+            return canonical(labels)
+    raise ValueError(
+        f"colors must be at least {needed}, which a greedy colouring of this graph needs, got {colors}; if a "
+        "colouring with fewer exists, pass one as start."
+    )
+
+
+def _greedy(neighbors: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Give each vertex in turn the first colour that no neighbour has."""
+    labels = np.full(len(order), -1, dtype=np.int64)
+    for n in order:
         taken = set(labels[neighbors[neighbors[n] : neighbors[n + 1]]].tolist())
-        labels[n] = next(color for color in range(n_vertices) if color not in taken)
+        labels[n] = next(color for color in range(len(order)) if color not in taken)
     return labels

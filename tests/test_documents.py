@@ -1,0 +1,66 @@
+"""The code in the documents runs, and the example does what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bernoulli
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def blocks(name):
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.compiled
+def test_example_in_the_readme_runs(capsys):
+    (code,) = blocks("README.md")
+    exec(compile(code, "README.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert "200 pairs" in out
+    assert "largest_clusters(4)" in out
+
+
+@pytest.mark.compiled
+def test_own_target_page_is_the_example(tmp_path):
+    """The page's code, put together into a file, gives the same law as `examples/bernoulli.py`."""
+    function, component, direct, check = blocks("docs/own-target.md")
+    answers = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(float)
+    file = tmp_path / "page.py"
+    file.write_text(
+        "\n".join([function, "import numpy as np\n" + f"answers = np.array({answers.tolist()})", component, direct])
+    )
+    scope: dict = {"labels": [0, 0, 1, 1, 2, 2], "n": 3}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    law = eval(check.split("#")[0], scope)
+    cp = scope["cp"]
+    reference = cp.Mixture(answers, bernoulli.Bernoulli(0.5, 0.5), cp.DirichletProcess(1.0))
+    np.testing.assert_allclose(law, cp.conditional(reference, scope["labels"], 3), rtol=1e-12)
+    np.testing.assert_allclose(law, cp.conditional(scope["target"], scope["labels"], 3), rtol=1e-12)
+
+
+@pytest.mark.compiled
+def test_bernoulli_example_runs(capsys):
+    bernoulli.main()
+    out = capsys.readouterr().out
+    assert "Mixture(60 points x 12, Bernoulli(a=0.5, b=0.5)" in out
+    assert "NOT MET" not in out
+
+
+def test_bernoulli_refuses_what_is_not_yes_or_no():
+    with pytest.raises(ValueError, match="zeros and ones"):
+        bernoulli.Bernoulli().prepare(np.array([[0.5]]))
+    with pytest.raises(ValueError, match="positive"):
+        bernoulli.Bernoulli(a=0)
+
+
+def test_links_in_the_documents_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not link.startswith("http"):
+                assert (page.parent / link).exists(), f"{page.name}: {link}"
