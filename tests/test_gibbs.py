@@ -12,6 +12,7 @@ import small
 from conftest import JIT_DISABLED
 from copartition import gibbs
 from copartition.chain import advance_chain, chain_at, start_chain
+from copartition.compiled.clusters import SWEEPS_BETWEEN_REBUILDS
 from copartition.compiled.random import stream
 from copartition.pair import advance_pair, start_pair
 
@@ -181,7 +182,7 @@ def test_sums_do_not_drift(rng):
 def test_sums_are_rebuilt_at_a_fixed_rhythm(rng):
     target, _ = mixture(rng, 6)
     chain = chain_at(target, np.zeros(6, dtype=np.int64))
-    chain.counts[1] = gibbs.SWEEPS_BETWEEN_REBUILDS - 1
+    chain.counts[1] = SWEEPS_BETWEEN_REBUILDS - 1
     chain.sums[0] += 1e-3  # a drift, much exaggerated
     chain = advance_chain(target, chain, stream(0, 0), 1)
     sums = np.zeros_like(chain.sums)
