@@ -19,22 +19,25 @@ from copartition.partition import canonical
 from report import Report
 
 MEMORY_PROGRAM = """
-    import resource, sys
+    import sys
     import numpy as np
     sys.path.insert(0, {folder!r})
     import cases
     from copartition.chain import advance_chain, chain_at
     from copartition.compiled.random import stream
     from copartition.partition import canonical
+    def peak():  # of this process alone, in bytes; Linux
+        lines = open("/proc/self/status").read().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
     small, kinds = cases.large(100)
     advance_chain(small, chain_at(small, canonical(kinds)), stream(0, 0), 1)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     data = np.random.default_rng(1).normal(size=(1_000_000, 10))
     import copartition as cp
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
     labels = np.arange(1_000_000) % 10
     advance_chain(target, chain_at(target, labels), stream(0, 0), 1)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / data.nbytes)
+    print((peak() - before) / data.nbytes)
 """
 
 FIRST_CALL_PROGRAM = """
