@@ -10,8 +10,7 @@ import naive
 from copartition import gibbs
 from copartition.chain import chain_at
 from copartition.compiled.kernel import inner, kernel, reference
-from copartition.compiled.state import float2, model_type, pair_of, pair_type
-from copartition.gibbs import log_predictive_type, partner_type
+from copartition.compiled.state import float2, log_predictive_type, model_type, pair_of, pair_type, partner_type
 
 JUST_BELOW_1 = 1.0 - 2.0**-53
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import types
 
 import copartition as cp
 import laws
@@ -11,9 +12,11 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition import gibbs
-from copartition.chain import advance_chain, chain_at, start_chain
+from copartition.chain import advance_chain, chain_at, check_start, start_chain
 from copartition.compiled.clusters import SWEEPS_BETWEEN_REBUILDS
+from copartition.compiled.kernel import kernel
 from copartition.compiled.random import stream
+from copartition.compiled.state import int1, uint1
 from copartition.pair import advance_pair, start_pair
 
 NO_TRACE = np.zeros(0, dtype=np.int64)
@@ -158,9 +161,7 @@ def test_chains_grow_in_the_middle_of_a_sweep(rng):
     chain = advance_chain(target, chain_at(target, np.zeros(n_points, dtype=np.int64)), random, 1)
     assert chain.counts[0] > 16  # more than the first capacity
     roomy = chain_at(target, np.arange(n_points))
-    roomy.labels[:] = 0
-    roomy.counts[0] = 1
-    gibbs.count_chain(target.model, roomy)
+    gibbs.reset_chain(target.model, roomy, np.zeros(n_points, dtype=np.int64))
     roomy = advance_chain(target, roomy, stream(9, 9), 1)
     assert chain.labels.tolist() == roomy.labels.tolist()
     pair = start_pair(target, cp.Transport(), np.zeros(n_points, dtype=np.int64), 1, random)
@@ -194,6 +195,7 @@ def test_sums_are_rebuilt_at_a_fixed_rhythm(rng):
 @pytest.mark.parametrize("start", ["prior", "sequential"])
 def test_random_starts_place_every_point(rng, start):
     target, _ = mixture(rng, 30, alpha=20.0)
+    start = check_start(target, start)
     chain = start_chain(target, start, stream(1, 1))
     assert chain.labels.min() == 0
     assert chain.counts[0] == chain.labels.max() + 1
@@ -202,9 +204,14 @@ def test_random_starts_place_every_point(rng, start):
     assert chain.labels.tolist() != start_chain(target, start, stream(1, 2)).labels.tolist()
 
 
+@kernel(types.void(int1, uint1))
+def shuffle_kernel(items, random):
+    gibbs.shuffle(items, random)
+
+
 def test_shuffle_makes_permutations():
     items = np.zeros(50, dtype=np.int64)
-    gibbs.shuffle(items, stream(1, 1))
+    shuffle_kernel(items, stream(1, 1))
     assert sorted(items) == list(range(50))
     assert items.tolist() != list(range(50))
 
@@ -223,8 +230,9 @@ def test_random_starts_have_their_laws():
     )
     for start, expected in (("prior", prior / prior.sum()), ("sequential", sequential_law(density, states))):
         counts = np.zeros(len(states))
+        init = check_start(target, start)
         for _ in range(draws):
-            counts[states.index(naive.canonical(start_chain(target, start, random).labels.tolist()))] += 1
+            counts[states.index(naive.canonical(start_chain(target, init, random).labels.tolist()))] += 1
         assert chi_square_is_plausible(counts, expected * draws, 1e-5)
 
 

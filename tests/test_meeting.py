@@ -13,7 +13,7 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chain import advance_chain, chain_at
+from copartition.chain import advance_chain, chain_at, check_start
 from copartition.compiled.random import stream
 from copartition.compiled.state import pair_of
 from copartition.gibbs import count_pair
@@ -213,7 +213,7 @@ def test_a_target_that_gives_no_law_is_reported_not_sampled(kernel, message):
             run()
     if kernel is not_a_number:
         with pytest.raises(ValueError, match=message):
-            start_pair(target, cp.Transport(), "sequential", 1, stream(0, 0))
+            start_pair(target, cp.Transport(), check_start(target, "sequential"), 1, stream(0, 0))
     pair = pair_of(chain_at(target, np.arange(4)), chain_at(target, np.zeros(4, dtype=np.int64)), np.arange(5))
     count_pair(pair)
     with pytest.raises(ValueError, match=message):

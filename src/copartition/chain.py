@@ -13,22 +13,20 @@ from copartition.partition import canonical
 from copartition.targets.base import Target
 from copartition.validation import integer, label_array, shorten
 
-RANDOM_STARTS = {"prior": False, "sequential": True}  # name -> whether the data are looked at
+RANDOM_STARTS = {"prior": -1, "sequential": -2}  # what `copartition.gibbs.place_start` calls them
 
 
 def chain_at(target: Target, labels: np.ndarray) -> Chain:
-    """Return a chain at the partition `labels`, in canonical numbering, -1 for points that are in no cluster."""
+    """Return a chain at the partition `labels`, in canonical numbering, negative for points in no cluster."""
     n_clusters = target.model.palette or int(labels.max()) + 1
     capacity = max(16, n_clusters + n_clusters // 4 + 2)
     chain = empty_chain(target.n_points, target.model.points.shape[1], capacity)
-    chain.labels[:] = labels
-    chain.counts[0] = n_clusters
-    gibbs.count_chain(target.model, chain)
+    gibbs.reset_chain(target.model, chain, labels)
     return chain
 
 
-def check_start(target: Target, init: Any) -> str | np.ndarray:
-    """Return a start that `start_chain` takes: the name of a random one, or labels."""
+def check_start(target: Target, init: Any) -> np.ndarray:
+    """Return the start of chains as labels; those of a random one are all the number in `RANDOM_STARTS`."""
     if init is None:
         init = target.default_start
     if not isinstance(init, str):
@@ -36,7 +34,7 @@ def check_start(target: Target, init: Any) -> str | np.ndarray:
     if init == "prior" and target.prior is None:
         raise ValueError("init 'prior' needs a target that has a prior, such as Mixture; take 'sequential' or labels.")
     if init in RANDOM_STARTS:
-        return init
+        return np.full(target.n_points, RANDOM_STARTS[init], dtype=np.int64)
     labels = target.start_labels(init)
     if labels is None:
         raise ValueError(
@@ -46,23 +44,27 @@ def check_start(target: Target, init: Any) -> str | np.ndarray:
     return labels
 
 
-def start_chain(target: Target, start: str | np.ndarray, random: np.ndarray) -> Chain:
+def start_chain(target: Target, start: np.ndarray, random: np.ndarray) -> Chain:
     """Return a chain at its start, as `check_start` returned it; random starts draw from `random`."""
-    if not isinstance(start, str):
-        return chain_at(target, start)
-    chain = chain_at(target, np.full(target.n_points, -1, dtype=np.int64))
+    chain = chain_at(target, start)
     order = np.zeros(target.n_points, dtype=np.int64)
-    gibbs.shuffle(order, random)
-    progress = np.zeros(2, dtype=np.int64)
-    use_data = RANDOM_STARTS[start]
+    before = random.copy()
     while True:
-        status = gibbs.fill_chain(target.model, chain, target.log_predictive, random, progress, order, use_data)
+        status = gibbs.start_kernel(target.model, chain, target.log_predictive, random, start, order)
         if status == gibbs.DONE:
             return chain
-        n = int(order[progress[0]])
-        if status == gibbs.IMPOSSIBLE:
-            raise ValueError(f"init {start!r} came to point {n} when no cluster could take it; choose another start.")
-        chain = grown_or_refused(chain, status, n)
+        if status != gibbs.FULL:
+            raise start_refusal(status, start, int(order[0]))
+        random[:] = before  # once more from the beginning, with more room
+        chain = grown(chain)
+
+
+def start_refusal(status: int, start: np.ndarray, n: int) -> ValueError:
+    """Return the error for a random start that stopped at point `n`."""
+    if status == gibbs.IMPOSSIBLE:
+        name = next(name for name, number in RANDOM_STARTS.items() if number == start[0])
+        return ValueError(f"init {name!r} came to point {n} when no cluster could take it; choose another start.")
+    return refusal(status, n)
 
 
 def advance_chain(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> Chain:

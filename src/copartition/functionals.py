@@ -1,7 +1,8 @@
 """What is estimated: functions h of a partition, with one or more components.
 
-A functional is a compiled function ``evaluate(model, chain, parameters, out)`` that reads a chain and writes the value
-of h to `out`; it is handed to the kernels like targets and couplings are. `functional` wraps any Python function.
+A functional is a compiled function ``evaluate(model, chain, log_predictive, parameters, out)`` that reads a chain and
+writes the value of h to `out`; it is handed to the kernels like targets and couplings are. `functional` wraps any
+Python function.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
 evaluation = kernel(functional_signature)
-"""Decorator of a functional's compiled function ``f(model, chain, parameters, out)``."""
+"""Decorator of a functional's compiled function ``f(model, chain, log_predictive, parameters, out)``."""
 
 
 class Functional:
@@ -57,7 +58,7 @@ class Functional:
 
 
 @evaluation
-def count_clusters(model, chain, parameters, out):
+def count_clusters(model, chain, log_predictive, parameters, out):
     """Number of clusters that are not empty."""
     sizes = chain[0].sizes
     count = 0
@@ -67,7 +68,7 @@ def count_clusters(model, chain, parameters, out):
 
 
 @evaluation
-def largest_shares(model, chain, parameters, out):
+def largest_shares(model, chain, log_predictive, parameters, out):
     """Sizes of the largest clusters as shares of all points, largest first."""
     sizes = chain[0].sizes
     for position in range(len(out)):
@@ -86,7 +87,7 @@ def largest_shares(model, chain, parameters, out):
 
 
 @evaluation
-def same_cluster(model, chain, parameters, out):
+def same_cluster(model, chain, log_predictive, parameters, out):
     """Whether points are together, for all pairs of the points in `parameters`, row by row above the diagonal."""
     labels = chain[0].labels
     position = 0

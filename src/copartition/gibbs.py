@@ -21,8 +21,8 @@ from copartition.compiled.clusters import (
     choices,
     has_room,
     put_in,
-    rebuild,
     rebuild_if_due,
+    reset,
     take_out,
 )
 from copartition.compiled.exponential import LOWEST, exp_nonpositive
@@ -32,12 +32,12 @@ from copartition.compiled.state import (
     chain_type,
     float1,
     float2,
-    functional_signature,
+    functional_type,
     int1,
-    log_predictive_signature,
+    log_predictive_type,
     model_type,
     pair_type,
-    partner_signature,
+    partner_type,
     uint1,
 )
 
@@ -137,11 +137,6 @@ def sweep_chain(model, chain, log_predictive, random, progress):
     return DONE
 
 
-log_predictive_type = types.FunctionType(log_predictive_signature)
-partner_type = types.FunctionType(partner_signature)
-functional_type = types.FunctionType(functional_signature)
-
-
 @kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, types.int64))
 def run_chain(model, chain, log_predictive, random, progress, sweeps):
     """Run one chain until it has finished `sweeps` sweeps; return a status.
@@ -169,44 +164,62 @@ def record_chain(model, chain, log_predictive, random, progress, evaluate, param
         status = sweep_chain(model_pointer, chain_pointer, log_predictive, random, progress)
         if status != DONE:
             return status
-        evaluate(model_pointer, chain_pointer, parameters, draws[progress[0] - 1])
+        evaluate(model_pointer, chain_pointer, log_predictive, parameters, draws[progress[0] - 1])
     return DONE
 
 
-@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, int1, types.boolean))
-def fill_chain(model, chain, log_predictive, random, progress, order, use_data):
-    """Put the points into clusters one by one, in the given order; return a status.
+@inner
+def fill(model, chain, log_predictive, random, order, use_data):
+    """Put all points, which are in no cluster, into clusters one by one, in a random order; return a status.
 
-    Each is drawn from its conditional law given those before it (`use_data`), or from the prior alone.
-    ``progress[0]`` counts the points that have been placed.
+    Each is drawn from its conditional law given those before it (`use_data`), or from the prior alone. `order` is
+    scratch; its first entry says where it stopped.
     """
-    model_pointer = reference(model)
-    chain_pointer = reference(chain)
-    while progress[0] < len(order):
-        if not has_room(model_pointer, chain_pointer):
+    shuffle(order, random)
+    weights = chain[0].weights
+    for n in order:
+        if not has_room(model, chain):
             return FULL
-        n = order[progress[0]]
-        n_choices = choices(model_pointer, chain_pointer)
+        n_choices = choices(model, chain)
         if use_data:
-            total = weigh(model_pointer, chain_pointer, log_predictive, n_choices, n)
+            total = weigh(model, chain, log_predictive, n_choices, n)
         else:
-            chain.weights[:n_choices] = 0.0
-            add_log_prior(model_pointer, chain_pointer, n_choices)
-            total = exponentiate(chain.weights, n_choices)
+            for k in range(n_choices):
+                weights[k] = 0.0
+            add_log_prior(model, chain, n_choices)
+            total = exponentiate(weights, n_choices)
         if not total > 0.0:
+            order[0] = n
             return why_not(total)
-        put_in(model_pointer, chain_pointer, n, draw(chain.weights, n_choices, uniform(random) * total))
-        progress[0] += 1
+        put_in(model, chain, n, draw(weights, n_choices, uniform(random) * total))
     return DONE
 
 
-@kernel(types.void(int1, uint1))
+@inner
 def shuffle(items, random):
     """Write a random permutation of 0, 1, ... into `items`."""
     for i in range(len(items)):
         j = int(uniform(random) * (i + 1))
         items[i] = items[j]
         items[j] = i
+
+
+@inner
+def place_start(model, chain, log_predictive, random, start, order):
+    """Put a chain at its start: the partition `start`, or, if that says -1 or -2, a random one; return a status.
+
+    -1 is a draw from the prior, -2 the sequential start, which looks at the data.
+    """
+    reset(model, chain, start)
+    if start[0] >= 0:
+        return DONE
+    return fill(model, chain, log_predictive, random, order, start[0] == -2)
+
+
+@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, int1))
+def start_kernel(model, chain, log_predictive, random, start, order):
+    """Put a chain at its start, see `place_start`; return a status."""
+    return place_start(reference(model), reference(chain), log_predictive, random, start, order)
 
 
 @kernel(types.float64(model_type, chain_type, log_predictive_type, types.int64))
@@ -218,10 +231,10 @@ def conditional_law(model, chain, log_predictive, n):
     return weigh(model_pointer, chain_pointer, log_predictive, choices(model_pointer, chain_pointer), n)
 
 
-@kernel(types.void(model_type, chain_type))
-def count_chain(model, chain):
-    """Add up sizes and sums from the labels."""
-    rebuild(reference(model), reference(chain))
+@kernel(types.void(model_type, chain_type, int1))
+def reset_chain(model, chain, labels):
+    """Put a chain at a partition; negative labels for points in no cluster."""
+    reset(reference(model), reference(chain), labels)
 
 
 # --- two chains ------------------------------------------------------------------------------------------------------
@@ -311,18 +324,27 @@ def run_pair(model, pair, log_predictive, partner, nugget, random, progress, swe
     return DONE
 
 
+@inner
+def recount_pair(pair):
+    """Count the overlaps of two chains and their distance from the labels."""
+    p = pair[0]
+    for a in range(p.overlap.shape[0]):
+        for b in range(p.overlap.shape[1]):
+            p.overlap[a, b] = 0
+    for n in range(len(p.x.labels)):
+        count_overlap(pair, n, 1)
+    distance = 0
+    for size in p.x.sizes:
+        distance += size * size
+    for size in p.y.sizes:
+        distance += size * size
+    for a in range(p.overlap.shape[0]):
+        for b in range(p.overlap.shape[1]):
+            distance -= 2 * p.overlap[a, b] * p.overlap[a, b]
+    p.distance[0] = distance
+
+
 @kernel(types.void(pair_type))
 def count_pair(pair):
     """Count the overlaps of two chains and their distance from the labels."""
-    pair_pointer = reference(pair)
-    pair.overlap[:, :] = 0
-    for n in range(len(pair.x.labels)):
-        count_overlap(pair_pointer, n, 1)
-    distance = 0
-    for size in pair.x.sizes:
-        distance += size * size
-    for size in pair.y.sizes:
-        distance += size * size
-    for shared in pair.overlap.flat:
-        distance -= 2 * shared * shared
-    pair.distance[0] = distance
+    recount_pair(reference(pair))

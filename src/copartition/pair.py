@@ -16,7 +16,7 @@ from copartition.couplings.base import Coupling
 from copartition.targets.base import Target
 
 
-def start_pair(target: Target, coupling: Coupling, start: str | np.ndarray, lag: int, random: np.ndarray) -> Pair:
+def start_pair(target: Target, coupling: Coupling, start: np.ndarray, lag: int, random: np.ndarray) -> Pair:
     """Return x after `lag` sweeps and y at its start, all chance from `random`."""
     x = start_chain(target, start, random)
     y = start_chain(target, start, random)

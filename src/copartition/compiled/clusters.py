@@ -85,6 +85,20 @@ def rebuild(model, chain):
 
 
 @inner
+def reset(model, chain, labels):
+    """Put a chain at the partition `labels`, in canonical numbering; negative for points in no cluster."""
+    c = chain[0]
+    n_clusters = 0
+    for n in range(len(labels)):
+        c.labels[n] = max(labels[n], -1)
+        n_clusters = max(n_clusters, labels[n] + 1)
+    c.counts[0] = max(n_clusters, model[0].palette)
+    for k in range(len(c.slots)):
+        c.slots[k] = k
+    rebuild(model, chain)
+
+
+@inner
 def rebuild_if_due(model, chain):
     """Count a finished sweep, and rebuild the sums every so many."""
     counts = chain[0].counts

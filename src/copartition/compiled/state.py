@@ -170,8 +170,12 @@ partner_signature = types.int64(
     pair_pointer, types.int64, types.int64, types.float64, types.float64, types.int64, types.float64
 )
 
-# evaluate(model, chain, parameters, out): see `copartition.functionals`.
-functional_signature = types.void(model_pointer, chain_pointer, float1, float1)
+log_predictive_type = types.FunctionType(log_predictive_signature)
+partner_type = types.FunctionType(partner_signature)
+
+# evaluate(model, chain, log_predictive, parameters, out): see `copartition.functionals`.
+functional_signature = types.void(model_pointer, chain_pointer, log_predictive_type, float1, float1)
+functional_type = types.FunctionType(functional_signature)
 
 
 def empty_chain(n_points: int, n_statistics: int, capacity: int) -> Chain:

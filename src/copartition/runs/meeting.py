@@ -116,7 +116,7 @@ def meeting_times(
 def _meet(
     target: Target,
     coupling: Coupling,
-    start: str | np.ndarray,
+    start: np.ndarray,
     lag: int,
     max_sweeps: int,
     trace: bool,

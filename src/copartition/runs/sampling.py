@@ -90,7 +90,7 @@ def sample(
 def _run(
     target: Target,
     functional: Functional,
-    start: str | np.ndarray,
+    start: np.ndarray,
     burn_in: int,
     sweeps: int,
     seed: int,

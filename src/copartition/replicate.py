@@ -1,0 +1,280 @@
+"""Replicates of the unbiased estimator, from their numbers to their values.
+
+Replicate i of a run draws from ``SeedSequence(seed, spawn_key=(i,))`` and depends on nothing else: where it runs, what
+ran before it and how many sweeps a kernel was asked for at a time change none of its bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from copartition import estimator, gibbs
+from copartition.chain import chain_at, refusal, start_refusal
+from copartition.compiled.kernel import Kernel, kernel, prepare, reference
+from copartition.compiled.random import stream
+from copartition.compiled.state import (
+    Chain,
+    Pair,
+    chain_type,
+    float1,
+    functional_type,
+    grown_pair,
+    log_predictive_type,
+    model_type,
+    pair_of,
+)
+from copartition.couplings.base import Coupling
+from copartition.functionals import Functional, count_clusters
+from copartition.runs.chunks import Chunks
+from copartition.runs.replicates import Pause
+from copartition.targets.base import Target
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How replicates are made: burn-in k, horizon m (`min_sweeps`), lag and cap."""
+
+    burn_in: int
+    min_sweeps: int
+    lag: int
+    max_sweeps: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that determines the replicates of a run."""
+
+    target: Target
+    functionals: tuple[Functional, ...]
+    coupling: Coupling
+    start: np.ndarray
+    settings: Settings
+    seed: int
+
+    @property
+    def size(self) -> int:
+        """Number of components of all functionals together."""
+        return sum(f.size for f in self.functionals)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether kernels can evaluate all functionals themselves."""
+        return all(f.is_compiled for f in self.functionals)
+
+
+class Results(NamedTuple):
+    """The outcomes of some replicates.
+
+    Attributes
+    ----------
+    indices : int64 array
+        Which replicates.
+    values : float64 array (replicates, components)
+        The estimates H; truncated, and then biased, where a pair was censored.
+    meeting_times : int64 array
+        tau, or the cap where a pair did not meet before.
+    met : bool array
+    sweeps : int64 array
+        Cost in single-chain sweeps, a coupled one counting as two.
+    seconds : float64 array
+        CPU time, shared out by sweeps among replicates that ran in one call of a kernel.
+    """
+
+    indices: np.ndarray
+    values: np.ndarray
+    meeting_times: np.ndarray
+    met: np.ndarray
+    sweeps: np.ndarray
+    seconds: np.ndarray
+
+
+def run_replicates_of(job: Job, indices: Sequence[int], pause: Pause) -> Results:
+    """Run some replicates, one after another, in this thread."""
+    _prepare(job)
+    return Runner(job, indices).run(pause)
+
+
+class Runner:
+    """A batch of replicates under way.
+
+    Parameters
+    ----------
+    job : Job
+    indices : sequence of int
+        The replicates to run.
+    """
+
+    def __init__(self, job: Job, indices: Sequence[int]) -> None:
+        self.job = job
+        self.indices = np.asarray(indices, dtype=np.int64)
+        count = len(self.indices)
+        functionals = job.functionals if job.is_compiled else ()
+        s = job.settings
+        self._tally = estimator.new_tally(
+            (s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
+            [f.size for f in functionals],
+            [f.parameters for f in functionals],
+        )
+        self._batch = estimator.Batch(
+            seeds=np.array([stream(job.seed, int(i)) for i in self.indices]).reshape(count, 4),
+            start=job.start,
+            order=np.zeros(job.target.n_points, dtype=np.int64),
+            cursor=np.zeros(3, dtype=np.int64),
+            values=np.zeros((count, job.size)),
+            outcomes=np.zeros((count, 3), dtype=np.int64),
+        )
+        self._seconds = np.zeros(count)
+        self._pair = pair_of(
+            chain_at(job.target, job.start), chain_at(job.target, job.start), job.coupling.gains(job.target.n_points)
+        )
+        # Slots that are not used hold some functional, which is never called.
+        kernels = [f.evaluate for f in functionals]
+        self._slots = [*kernels, *[count_clusters] * (estimator.SLOTS - len(kernels))]
+
+    @property
+    def ended(self) -> int:
+        """Number of replicates that have ended."""
+        return int(self._batch.cursor[0])
+
+    @property
+    def sweeps(self) -> int:
+        """Cost so far, in single-chain sweeps."""
+        under_way = self._tally.clock[3] if self._batch.cursor[1] else 0
+        return int(self._batch.outcomes[:, 2].sum() + under_way)
+
+    def run(self, pause: Pause) -> Results:
+        """Run all to the end."""
+        chunks = Chunks()
+        while self.ended < len(self.indices):
+            pause()
+            self.advance(chunks.next(1 << 40))
+        return self.results()
+
+    def results(self) -> Results:
+        """Return the outcomes of the replicates that have ended."""
+        n = self.ended
+        outcomes = self._batch.outcomes[:n]
+        return Results(
+            self.indices[:n],
+            self._batch.values[:n],
+            outcomes[:, 0],
+            outcomes[:, 1] == 1,
+            outcomes[:, 2],
+            self._seconds[:n],
+        )
+
+    def advance(self, sweeps: int) -> None:
+        """Go on for about so many sweeps."""
+        begin = time.thread_time()
+        first, cost = self.ended, self._costs()
+        if self.job.is_compiled:
+            self._call(sweeps)
+        else:
+            self._advance_in_python()
+        last = min(self.ended + 1, len(self.indices))
+        spent = (self._costs() - cost)[first:last]
+        share = spent / spent.sum() if spent.sum() > 0 else np.full(last - first, 1.0 / (last - first))
+        self._seconds[first:last] += (time.thread_time() - begin) * share
+
+    def _costs(self) -> np.ndarray:
+        costs = self._batch.outcomes[:, 2].astype(float)
+        if self._batch.cursor[1]:
+            costs[self.ended] = self._tally.clock[3]
+        return costs
+
+    def _call(self, sweeps: int) -> None:
+        """Call the kernel, with more room for clusters where it asks for it."""
+        job, batch, tally = self.job, self._batch, self._tally
+        while True:
+            status = estimator.run_batch(
+                job.target.model,
+                self._pair,
+                job.target.log_predictive,
+                job.coupling.partner,
+                job.coupling.nugget,
+                *self._slots,
+                tally,
+                batch,
+                sweeps,
+            )
+            if status == gibbs.DONE:
+                return
+            index = int(self.indices[self.ended])
+            if status != gibbs.FULL:
+                point = int(batch.cursor[2])
+                if batch.cursor[1] == 0 and job.start[0] < 0:
+                    raise start_refusal(status, job.start, point)
+                raise refusal(status, point)
+            batch.seeds[self.ended] = stream(job.seed, index)
+            batch.cursor[1] = 0
+            self._pair = grown_pair(self._pair)
+
+    # --- functionals written in Python: the same sums, added up here sweep by sweep ---
+
+    def _advance_in_python(self) -> None:
+        job, s = self.job, self.job.settings
+        position = self.ended
+        total = np.zeros(job.size)
+        kept = s.min_sweeps - s.burn_in + 1
+        began = -1
+        while self.ended == position:
+            self._call(1)
+            t = int(self._tally.clock[0])
+            if t <= began:  # it had to begin again, with more room
+                total[:] = 0.0
+            began = t
+            if t == 1:
+                total += self._contribution(0, self._start_pair(position))
+            total += self._contribution(t, self._pair)
+        self._batch.values[position] = total / kept
+
+    def _start_pair(self, position: int) -> Pair:
+        """Return the chains at time 0, which a call of the kernel has left behind."""
+        from copartition.chain import start_chain
+
+        random = stream(self.job.seed, int(self.indices[position]))
+        x, y = (start_chain(self.job.target, self.job.start, random) for _ in range(2))
+        return pair_of(x, y, self._pair.gains)
+
+    def _contribution(self, t: int, pair: Pair) -> np.ndarray:
+        s = self.job.settings
+        averaged = s.burn_in <= t <= s.min_sweeps
+        corrected = t >= s.burn_in + s.lag and pair.distance[0] > 0
+        value = np.zeros(self.job.size)
+        if averaged or corrected:
+            h_x = self._evaluate(pair.x)
+            value += averaged * h_x
+            if corrected:
+                weight = estimator.correction_weight(t, s.burn_in, s.min_sweeps, s.lag)
+                value += weight * (h_x - self._evaluate(pair.y))
+        return value
+
+    def _evaluate(self, chain: Chain) -> np.ndarray:
+        values = []
+        target = self.job.target
+        for f in self.job.functionals:
+            if f.is_compiled:
+                out = np.zeros(f.size)
+                evaluate_kernel(target.model, chain, target.log_predictive, f.evaluate, f.parameters, out)
+                values.append(out)
+            else:
+                values.append(f.of_labels(chain.labels))
+        return np.concatenate(values)
+
+
+@kernel(types.void(model_type, chain_type, log_predictive_type, functional_type, float1, float1))
+def evaluate_kernel(model, chain, log_predictive, evaluate, parameters, out):
+    """Evaluate one functional of one chain."""
+    evaluate(reference(model), reference(chain), log_predictive, parameters, out)
+
+
+def _prepare(job: Job) -> None:
+    """Compile what is going to be used, so that the time of no replicate includes it."""
+    kernels = [f.evaluate for f in job.functionals if isinstance(f.evaluate, Kernel)]
+    prepare(estimator.run_batch, job.target.log_predictive, job.coupling.partner, count_clusters, *kernels)
