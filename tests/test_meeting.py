@@ -17,8 +17,8 @@ from copartition.chain import advance_chain, chain_at, check_start
 from copartition.compiled.random import stream
 from copartition.compiled.state import pair_of
 from copartition.gibbs import count_pair
+from copartition.pacing import Interrupted
 from copartition.pair import advance_pair, start_pair
-from copartition.runs.replicates import Interrupted
 
 REPLICATES = 3 if JIT_DISABLED else 40
 
@@ -103,7 +103,7 @@ def test_same_seed_same_bits_on_any_executor(target):
 
 def test_results_do_not_depend_on_how_many_sweeps_a_call_makes(target, monkeypatch):
     expected = cp.meeting_times(target, replicates=REPLICATES, lag=1, init="singletons", seed=3)
-    monkeypatch.setattr("copartition.runs.chunks.Chunks.next", lambda self, remaining: 1)
+    monkeypatch.setattr("copartition.pacing.Chunks.next", lambda self, remaining: 1)
     single = cp.meeting_times(target, replicates=REPLICATES, lag=1, init="singletons", seed=3)
     assert single.meeting_times.tolist() == expected.meeting_times.tolist()
 

@@ -137,7 +137,15 @@ def test_variance_of_a_very_short_chain_is_no_crash():
         (lambda t: cp.functional(len, 0), "size must be a whole number of at least 1"),
         (
             lambda t: cp.sample(t, cp.functional(lambda labels: [1, 2], 3), sweeps=1, burn_in=0),
-            r"must return 3 number\(s\)",
+            r"must return 3 finite number\(s\)",
+        ),
+        (
+            lambda t: cp.sample(t, cp.functional(lambda labels: None), sweeps=1, burn_in=0),
+            r"must return 1 finite number\(s\), got None",
+        ),
+        (
+            lambda t: cp.sample(t, cp.functional(lambda labels: "many"), sweeps=1, burn_in=0),
+            r"must return 1 number\(s\), got 'many'",
         ),
     ],
 )

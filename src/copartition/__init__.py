@@ -18,9 +18,11 @@ from copartition.functionals import (
     n_clusters,
 )
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
-from copartition.results import MeetingTimes, Sample
+from copartition.results import Estimate, MeetingTimes, Sample
+from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times
 from copartition.runs.sampling import sample
+from copartition.runs.store import StoreError
 from copartition.targets.base import Target, log_predictive
 from copartition.targets.coloring import GraphColoring
 from copartition.targets.gaussian import Gaussian
@@ -34,6 +36,7 @@ __all__ = [
     "Component",
     "Coupling",
     "DirichletProcess",
+    "Estimate",
     "Functional",
     "Gaussian",
     "GraphColoring",
@@ -43,12 +46,15 @@ __all__ = [
     "Mixture",
     "Prepared",
     "Prior",
+    "ReplicateError",
     "Sample",
+    "StoreError",
     "Target",
     "Transport",
     "canonical",
     "co_clustering",
     "conditional",
+    "estimate",
     "evaluation",
     "functional",
     "hamming_distance",

@@ -10,7 +10,7 @@ from copartition import gibbs
 from copartition.compiled.state import Chain, empty_chain, grown
 from copartition.functionals import Functional
 from copartition.partition import canonical
-from copartition.targets.base import Target
+from copartition.targets.base import Target, check_target
 from copartition.validation import integer, label_array, shorten
 
 RANDOM_STARTS = {"prior": -1, "sequential": -2}  # what `copartition.gibbs.place_start` calls them
@@ -18,7 +18,7 @@ RANDOM_STARTS = {"prior": -1, "sequential": -2}  # what `copartition.gibbs.place
 
 def chain_at(target: Target, labels: np.ndarray) -> Chain:
     """Return a chain at the partition `labels`, in canonical numbering, negative for points in no cluster."""
-    n_clusters = target.model.palette or int(labels.max()) + 1
+    n_clusters = max(target.model.palette, int(labels.max()) + 1)
     capacity = max(16, n_clusters + n_clusters // 4 + 2)
     chain = empty_chain(target.n_points, target.model.points.shape[1], capacity)
     gibbs.reset_chain(target.model, chain, labels)
@@ -132,6 +132,7 @@ def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
     >>> cp.conditional(target, [0, 0, 1], n=1).round(3)  # with point 0, with point 2, on its own
     array([0.693, 0.004, 0.303])
     """
+    check_target(target)
     n = integer("n", n, 0)
     if n >= target.n_points:
         raise ValueError(f"n must be below the number of points, {target.n_points}, got {n}.")
@@ -140,6 +141,8 @@ def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
     arranged = np.empty(target.n_points, dtype=np.int64)
     arranged[order] = canonical(label_array("labels", labels, target.n_points)[order])
     others = int(np.delete(arranged, n).max(initial=-1)) + 1
+    if 0 < target.model.palette < others:
+        raise ValueError(f"labels must have at most {target.model.palette} clusters besides point {n}, got {others}.")
     chain = chain_at(target, arranged)
     total = gibbs.conditional_law(target.model, chain, target.log_predictive, n)
     if not total > 0.0:
@@ -149,7 +152,12 @@ def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
 
 
 def refusal(status: int, n: int) -> ValueError:
-    """Return the error for a kernel that stopped at point `n` because the target gave it no law."""
+    """Return the error for a kernel that stopped at point `n` because the target or the coupling is wrong."""
+    if status == gibbs.WRONG_PARTNER:
+        return ValueError(
+            "partner of the coupling must return a choice of positive weight, from 0 to n_y - 1; "
+            f"for point {n} it returned something else."
+        )
     found = "minus infinity for every choice" if status == gibbs.IMPOSSIBLE else "NaN or plus infinity"
     return ValueError(
         f"log_predictive of the target must give each choice a number or minus infinity, and at least one a number; "

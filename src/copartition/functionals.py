@@ -17,7 +17,7 @@ from copartition.compiled.state import functional_signature
 from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
-evaluation = kernel(functional_signature)
+evaluation = kernel(functional_signature, "model, chain, log_predictive, parameters, out")
 """Decorator of a functional's compiled function ``f(model, chain, log_predictive, parameters, out)``."""
 
 
@@ -33,13 +33,25 @@ class Functional:
         Number of components.
     parameters : array, optional
         What the compiled function needs to know.
+    components : list of str, optional
+        Names of the components.
     """
 
-    def __init__(self, name: str, evaluate: Kernel | Callable[..., Any], size: int, parameters: Any = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        evaluate: Kernel | Callable[..., Any],
+        size: int,
+        parameters: Any = (),
+        components: list[str] | None = None,
+    ) -> None:
         self.name = name
         self.evaluate = evaluate
         self.size = integer("size", size, 1)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64)
+        if components is None:
+            components = [name] if self.size == 1 else [f"{name}[{i}]" for i in range(self.size)]
+        self.components = components
 
     @property
     def is_compiled(self) -> bool:
@@ -48,9 +60,13 @@ class Functional:
 
     def of_labels(self, labels: np.ndarray) -> np.ndarray:
         """Return the value of a Python function at a partition."""
-        value = np.asarray(self.evaluate(canonical(labels)), dtype=np.float64)
-        if value.size != self.size:
-            raise ValueError(f"{self.name} must return {self.size} number(s), got {shorten(value)}.")
+        answer = self.evaluate(canonical(labels))
+        try:
+            value = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.name} must return {self.size} number(s), got {shorten(answer)}.") from None
+        if value.size != self.size or not np.isfinite(value).all():
+            raise ValueError(f"{self.name} must return {self.size} finite number(s), got {shorten(answer)}.")
         return value.reshape(self.size)
 
     def __repr__(self) -> str:
@@ -140,7 +156,8 @@ def co_clustering(indices: Any) -> Functional:
     points = np.asarray(indices)
     if points.ndim != 1 or len(points) < 2 or points.dtype.kind not in "iu" or points.min() < 0:
         raise ValueError(f"indices must be two or more numbers of points, got {shorten(indices)}.")
-    return Functional("co_clustering", same_cluster, len(points) * (len(points) - 1) // 2, points)
+    pairs = [f"together[{a}, {b}]" for i, a in enumerate(points) for b in points[i + 1 :]]
+    return Functional("co_clustering", same_cluster, len(pairs), points, pairs)
 
 
 def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
@@ -162,7 +179,8 @@ def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
 def check_functional(value: Any, n_points: int) -> Functional:
     """Return `value` if it is a functional of partitions of that many points."""
     if not isinstance(value, Functional):
-        raise TypeError(f"functional must be a functional such as n_clusters(), got {shorten(value)}.")
+        hint = "; wrap a function as copartition.functional(f, size)" if callable(value) else ""
+        raise TypeError(f"functional must be a functional such as n_clusters(), got {shorten(value)}{hint}.")
     if value.evaluate is same_cluster and value.parameters.max() >= n_points:
         raise ValueError(f"indices must be below the number of points, {n_points}, got {value.parameters.max():.0f}.")
     return value

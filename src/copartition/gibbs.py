@@ -7,9 +7,9 @@ first chooses by its own law, and a coupling says what the second does (Algorith
 What a target or a coupling computes arrives here as a compiled function with a published signature
 (`copartition.compiled.state`), so these kernels know nothing of either and are compiled once.
 
-A kernel stops where it needs Python's help and says why: more clusters than there is room for (`FULL`), or log weights
-that are no law (`INVALID`, `IMPOSSIBLE`). ``progress`` then holds the number of finished sweeps and the point at hand,
-and the same call goes on from there.
+A kernel stops where it needs Python's help and says why: more clusters than there is room for (`FULL`), log weights
+that are no law (`INVALID`, `IMPOSSIBLE`), or a coupling that chose what is no choice (`WRONG_PARTNER`). ``progress``
+then holds the number of finished sweeps and the point at hand, and the same call goes on from there.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ DONE = 0
 FULL = 1
 INVALID = 2
 IMPOSSIBLE = 3
+WRONG_PARTNER = 4
 
 
 # --- the conditional law of a point ----------------------------------------------------------------------------------
@@ -94,9 +95,12 @@ def exponentiate(weights, n_choices):
 @inner
 def weigh(model, chain, log_predictive, n_choices, n):
     """Compute the conditional law of point n, which is in no cluster; return the sum of the weights."""
+    weights = chain[0].weights
+    for k in range(n_choices):
+        weights[k] = np.nan  # so that a function that forgets a choice is found out
     log_predictive(model, chain, n_choices, n)
     add_log_prior(model, chain, n_choices)
-    return exponentiate(chain[0].weights, n_choices)
+    return exponentiate(weights, n_choices)
 
 
 @inner
@@ -281,6 +285,8 @@ def update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n):
         j = draw(y[0].weights, n_y, uniform(random) * total_y)
     else:
         j = partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
+        if not 0 <= j < n_y or y[0].weights[j] == 0.0:
+            return WRONG_PARTNER
     put_in(model, x, n, i)
     put_in(model, y, n, j)
     count_overlap(pair, n, 1)

@@ -11,16 +11,30 @@ import numpy as np
 
 from copartition import gibbs
 from copartition.chain import advance_chain, refusal, start_chain
-from copartition.compiled.state import Pair, grown_pair, pair_of
+from copartition.compiled.state import Pair, fitted, grown_pair, pair_of
 from copartition.couplings.base import Coupling
+from copartition.pacing import Chunks, Pause, no_pause
 from copartition.targets.base import Target
 
 
-def start_pair(target: Target, coupling: Coupling, start: np.ndarray, lag: int, random: np.ndarray) -> Pair:
+def start_pair(
+    target: Target,
+    coupling: Coupling,
+    start: np.ndarray,
+    lag: int,
+    random: np.ndarray,
+    pause: Pause = no_pause,
+) -> Pair:
     """Return x after `lag` sweeps and y at its start, all chance from `random`."""
     x = start_chain(target, start, random)
     y = start_chain(target, start, random)
-    pair = pair_of(advance_chain(target, x, random, lag), y, coupling.gains(target.n_points))
+    chunks = Chunks()
+    while lag > 0:
+        pause()
+        sweeps = chunks.next(lag)
+        x = advance_chain(target, x, random, sweeps)
+        lag -= sweeps
+    pair = pair_of(fitted(x), y, coupling.gains(target.n_points))
     gibbs.count_pair(pair)
     return pair
 

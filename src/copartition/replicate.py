@@ -31,8 +31,7 @@ from copartition.compiled.state import (
 )
 from copartition.couplings.base import Coupling
 from copartition.functionals import Functional, count_clusters
-from copartition.runs.chunks import Chunks
-from copartition.runs.replicates import Pause
+from copartition.pacing import Chunks, Interrupted, Pause
 from copartition.targets.base import Target
 
 
@@ -94,10 +93,36 @@ class Results(NamedTuple):
     seconds: np.ndarray
 
 
-def run_replicates_of(job: Job, indices: Sequence[int], pause: Pause) -> Results:
-    """Run some replicates, one after another, in this thread."""
+class Failure(NamedTuple):
+    """A replicate that could not be run, and why."""
+
+    number: int
+    reason: str
+
+
+def run_replicates_of(job: Job, indices: Sequence[int], pause: Pause) -> tuple[Results, Failure | None]:
+    """Run some replicates, one after another, in this thread.
+
+    Returns the outcomes of those that ended, and the failure that stopped the others, if any. An interruption stops
+    them without a failure.
+    """
     _prepare(job)
-    return Runner(job, indices).run(pause)
+    runner = Runner(job, indices)
+    failure = None
+    try:
+        runner.run(pause)
+    except Interrupted:
+        pass
+    except Exception as error:
+        failure = Failure(int(runner.indices[runner.ended]), f"{type(error).__name__}: {error}")
+    results = runner.results()
+    bad = np.flatnonzero(~np.isfinite(results.values).all(axis=1))
+    if bad.size:
+        place = int(bad[0])
+        value = results.values[place]
+        failure = Failure(int(results.indices[place]), f"the functional gave {value[~np.isfinite(value)][0]}")
+        results = Results(*[array[:place] for array in results])
+    return results, failure
 
 
 class Runner:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +61,141 @@ class MeetingTimes:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """An unbiased estimate from independent replicates, with a confidence interval.
+
+    Attributes
+    ----------
+    values : float64 array (replicates, components)
+        One unbiased estimate a replicate.
+    meeting_times : int64 array (replicates)
+        tau of each pair, the cap where it did not meet.
+    met : bool array (replicates)
+    sweeps : int64 array (replicates)
+        Cost in single-chain sweeps; a coupled sweep counts as two.
+    seconds : float64 array (replicates)
+        CPU time.
+    components : list of str
+        What each column of `values` estimates.
+    made_by : dict
+        How the replicates were made: version, settings, seed, fingerprint of the target.
+    """
+
+    values: np.ndarray = field(repr=False)
+    meeting_times: np.ndarray = field(repr=False)
+    met: np.ndarray = field(repr=False)
+    sweeps: np.ndarray = field(repr=False)
+    seconds: np.ndarray = field(repr=False)
+    components: list[str]
+    made_by: dict[str, Any]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The estimate of each component."""
+        return self.values.mean(axis=0)
+
+    @property
+    def stderr(self) -> np.ndarray:
+        """Standard error of each component; NaN for a single replicate."""
+        count = len(self.values)
+        if count < 2:
+            return np.full(self.values.shape[1], np.nan)
+        return self.values.std(axis=0, ddof=1) / np.sqrt(count)
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of a confidence interval for each component, by Student's t.
+
+        Parameters
+        ----------
+        level : float
+            Probability of covering the true value.
+        """
+        from scipy.special import stdtrit
+
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+        half = stdtrit(max(len(self.values) - 1, 1), 0.5 + level / 2) * self.stderr
+        return self.mean - half, self.mean + half
+
+    @property
+    def censored(self) -> int:
+        """Number of pairs that did not meet before the cap. If there are any, the estimate is biased."""
+        return int(np.sum(~self.met))
+
+    def censored_bound(self, level: float = 0.95) -> float:
+        """Return an upper confidence bound for the probability that a pair does not meet (Clopper and Pearson)."""
+        from scipy.special import betaincinv
+
+        count, censored = len(self.met), self.censored
+        return 1.0 if censored == count else float(betaincinv(censored + 1, count - censored, level))
+
+    def summary(self, rows: int = 20) -> str:
+        """Return a table for a person to read, of at most so many components."""
+        low, high = self.interval()
+        width = max(len(name) for name in self.components)
+        lines = [f"{'':{width}}  {'mean':>12}  {'stderr':>9}  95 % interval"]
+        lines += [
+            f"{name:{width}}  {mean:12.6g}  {error:9.2g}  {a:.6g} to {b:.6g}"
+            for name, mean, error, a, b in zip(self.components, self.mean, self.stderr, low, high, strict=True)
+        ][:rows]
+        if len(self.components) > rows:
+            lines.append(f"... and {len(self.components) - rows} more components")
+        settings = self.made_by["settings"]
+        coupled = self.meeting_times - settings["lag"]
+        lines.append(
+            f"{len(self.values)} replicates, {self.made_by['coupling']}, "
+            + ", ".join(f"{key} {value}" for key, value in settings.items() if key != "max_sweeps")
+        )
+        lines.append(
+            f"sweeps to meet: mean {coupled.mean():.1f}, largest {coupled.max()}; "
+            f"cost: {self.sweeps.mean():.0f} sweeps and {self.seconds.mean():.3g} CPU seconds a replicate"
+        )
+        if self.censored:
+            lines.insert(0, self._warning())
+        return "\n".join(lines)
+
+    def _warning(self) -> str:
+        cap = self.made_by["settings"]["max_sweeps"]
+        return (
+            f"TRUNCATED AT {cap} SWEEPS, BIASED: {self.censored} of {len(self.met)} pairs did not meet "
+            f"(probability below {self.censored_bound():.2g} with 95 % confidence). Raise max_sweeps."
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @classmethod
+    def load(cls, path: str | Path) -> Estimate:
+        """Read an estimate from the store of a run, finished or not.
+
+        Parameters
+        ----------
+        path : path
+            The file that was given as `store`.
+        """
+        from copartition.runs.store import Store
+
+        store = Store(path)
+        try:
+            return estimate_of(store.read(), store.description)
+        finally:
+            store.close()
+
+
+def estimate_of(results: Any, description: dict[str, Any]) -> Estimate:
+    """Return the estimate that replicates amount to."""
+    return Estimate(
+        values=results.values,
+        meeting_times=results.meeting_times,
+        met=results.met,
+        sweeps=results.sweeps,
+        seconds=results.seconds,
+        components=list(description["components"]),
+        made_by={key: value for key, value in description.items() if key != "components"},
+    )
+
+
+@dataclass(frozen=True)
 class Sample:
     """Ordinary Markov chain Monte Carlo averages: biased whenever the chains were stopped too soon.
 
@@ -97,8 +234,10 @@ class Sample:
         """Return a table of components, means and standard errors."""
         chains, kept, _ = self.draws.shape
         lines = [f"{self.functional}: {chains} chains x {kept} sweeps after {self.burn_in} of burn-in"]
-        for i, (mean, stderr) in enumerate(zip(self.mean, self.stderr, strict=True)):
+        for i, (mean, stderr) in enumerate(zip(self.mean[:20], self.stderr[:20], strict=True)):
             lines.append(f"  [{i}]  {mean:.6g} +- {stderr:.2g}")
+        if len(self.mean) > 20:
+            lines.append(f"  ... and {len(self.mean) - 20} more components")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+LARGEST = 1 << 60  # sums of a few whole numbers still fit into 64 bits
+
 
 def shorten(value: Any) -> str:
     """Return a text for a value that fits into an error message."""
@@ -44,15 +46,21 @@ def integer(name: str, value: Any, least: int) -> int:
         raise TypeError(f"{name} must be a whole number of at least {least}, got {shorten(value)}.") from None
     if number < least or isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be a whole number of at least {least}, got {shorten(value)}.")
+    if number > LARGEST and name != "seed":
+        raise ValueError(f"{name} must be at most {LARGEST}, got {shorten(value)}.")
     return number
 
 
 def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> np.ndarray:
     """Return `value` as a C-contiguous float array if it has one of these numbers of dimensions and is finite."""
+    if value is None or np.asarray(value).dtype.kind not in "biufO":
+        raise TypeError(f"{name} must be an array of numbers, got {shorten(value)}.")
     try:
         array = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be an array of numbers, got {shorten(value)}.") from None
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} must have no masked values; leave these points out or fill them in.")
     if np.ndim(value) not in dimensions:  # ascontiguousarray makes scalars one-dimensional
         allowed = " or ".join(str(d) for d in dimensions)
         raise ValueError(f"{name} must have {allowed} dimension(s), got an array of shape {np.shape(value)}.")
@@ -61,6 +69,27 @@ def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> np.ndarr
         place = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
         raise ValueError(f"{name} must be finite, got {array.flat[bad[0]]} at index {place}.")
     return array.reshape(np.shape(value))
+
+
+def number_array(name: str, value: Any, dimensions: int) -> np.ndarray:
+    """Return `value` as a float array of that many dimensions without NaN; infinities are allowed."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an array of numbers, got {shorten(value)}.") from None
+    if np.ndim(value) != dimensions:
+        raise ValueError(f"{name} must have {dimensions} dimension(s), got an array of shape {np.shape(value)}.")
+    if np.isnan(array).any():
+        raise ValueError(f"{name} must not be NaN, got {shorten(value)}.")
+    return array
+
+
+def integer_array(name: str, value: Any) -> np.ndarray:
+    """Return `value` as a one-dimensional array of whole numbers."""
+    array = np.asarray(value)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(f"{name} must be a one-dimensional array of whole numbers, got {shorten(value)}.")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def positive_definite(name: str, value: Any, size: int) -> np.ndarray:
@@ -80,7 +109,9 @@ def positive_definite(name: str, value: Any, size: int) -> np.ndarray:
 def label_array(name: str, value: Any, n_points: int) -> np.ndarray:
     """Return `value` as an int64 array of one label a point; any whole numbers will do as labels."""
     array = np.asarray(value)
-    if array.ndim != 1 or len(array) != n_points:
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must be a one-dimensional array of labels, got an array of shape {array.shape}.")
+    if len(array) != n_points:
         raise ValueError(f"{name} must hold {n_points} labels, one a point, got an array of shape {array.shape}.")
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold whole numbers, got {shorten(value)}.")

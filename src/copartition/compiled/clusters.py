@@ -92,7 +92,7 @@ def reset(model, chain, labels):
     for n in range(len(labels)):
         c.labels[n] = max(labels[n], -1)
         n_clusters = max(n_clusters, labels[n] + 1)
-    c.counts[0] = max(n_clusters, model[0].palette)
+    c.counts[0] = model[0].palette if model[0].palette > 0 else n_clusters
     for k in range(len(c.slots)):
         c.slots[k] = k
     rebuild(model, chain)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import tempfile
 import threading
 import types as python_types
@@ -26,9 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError, NumbaRuntimeError
 from numba.extending import intrinsic
 
 numba_settings: Any = numba.config
@@ -104,6 +107,10 @@ class Kernel:
         return self.compiled(*[a.compiled if isinstance(a, Kernel) else a for a in arguments])
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if "<locals>" in self.function.__qualname__:
+            raise pickle.PicklingError(
+                f"{self.function.__qualname__} must be defined at the top of a module to be sent to other processes."
+            )
         return _find_kernel, (self.__module__, self.function.__qualname__)
 
     def __repr__(self) -> str:
@@ -116,10 +123,23 @@ def prepare(*kernels: Kernel) -> None:
         _ = one.compiled
 
 
-def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
-    """Decorate a function to be compiled with `signature` when it is first used."""
+def kernel(signature: Any, arguments: str = "") -> Callable[[Callable[..., Any]], Kernel]:
+    """Decorate a function to be compiled with `signature` when it is first used.
 
-    def decorate(function: Callable[..., Any]) -> Kernel:
+    Parameters
+    ----------
+    signature : numba signature
+    arguments : str, optional
+        The names of the arguments, for functions that users write: their number is checked at once.
+    """
+
+    def decorate(function: Callable[..., Any] | None = None) -> Kernel:
+        """Make a kernel of a function; see `copartition.compiled.kernel.Kernel`."""
+        if not isinstance(function, python_types.FunctionType):
+            raise TypeError(f"The decorator is written without parentheses, above a function, got {function!r}.")
+        if arguments and function.__code__.co_argcount != arguments.count(",") + 1:
+            given = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
+            raise TypeError(f"{function.__name__} must take the arguments ({arguments}), got ({given}).")
         return Kernel(function, signature)
 
     return decorate
@@ -136,15 +156,24 @@ def _find_kernel(module: str, qualified_name: str) -> Any:
 
 def _compile(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     if not Path(function.__code__.co_filename).exists():
-        return numba.njit(signature, **OPTIONS)(function)  # typed in at a prompt: there is nothing to file it under
+        return _translate(function, signature, cache=False)  # typed in at a prompt: nothing to file it under
     folder = cache_folder() / fingerprint(function)
     # Numba asks for the folder once, when the dispatcher is made; other people's functions must not land in ours.
     before = numba_settings.CACHE_DIR
     numba_settings.CACHE_DIR = str(folder)
     try:
-        return numba.njit(signature, cache=True, **OPTIONS)(function)
+        return _translate(function, signature, cache=True)
     finally:
         numba_settings.CACHE_DIR = before
+
+
+def _translate(function: Callable[..., Any], signature: Any, cache: bool) -> Callable[..., Any]:
+    from copartition.compiled.complaints import complaint
+
+    try:
+        return numba.njit(signature, cache=cache, **OPTIONS)(function)
+    except (NumbaError, NumbaRuntimeError, NameError) as error:
+        raise complaint(function, error) from error
 
 
 @lru_cache(maxsize=1)
@@ -171,10 +200,16 @@ def fingerprint(function: Callable[..., Any]) -> str:
     That is this package's sources, the function's own code, and, step by step, every function, constant and closure
     that it refers to, in whichever file these are.
     """
-    digest = hashlib.sha256(_package_hash())
+    versions = repr((numba.__version__, np.__version__, numba_settings.BOUNDSCHECK)).encode()
+    return hashlib.sha256(versions + _package_hash() + code_hash(function)).hexdigest()[:20]
+
+
+def code_hash(function: Callable[..., Any]) -> bytes:
+    """Return a hash of a function and of what it refers to outside this package."""
+    digest = hashlib.sha256(f"{function.__module__}.{function.__qualname__}".encode())
     for part in _dependencies(function, set()):
         digest.update(part)
-    return digest.hexdigest()[:20]
+    return digest.digest()
 
 
 @lru_cache(maxsize=1)
@@ -188,32 +223,62 @@ def _package_hash() -> bytes:
 
 
 def _dependencies(thing: Any, seen: set[int]) -> Iterator[bytes]:
+    """Yield what tells `thing`, and all that it refers to, from another one."""
     if isinstance(thing, Kernel):
         thing = thing.function
     if isinstance(thing, Dispatcher):
         thing = thing.py_func
-    if not isinstance(thing, python_types.FunctionType):
-        yield _bytes_of(thing)
-        return
-    if id(thing) in seen or (thing.__module__ or "").split(".")[0] == __name__.split(".")[0]:
-        return  # met before, or part of the package, whose sources are in the fingerprint already
-    seen.add(id(thing))
-    code = thing.__code__
-    yield code.co_code + repr((code.co_names, code.co_varnames, code.co_freevars)).encode()
-    for constant in code.co_consts:
-        yield getattr(constant, "co_code", repr(constant).encode())
-    for name in code.co_names:
-        if name in thing.__globals__:
-            yield name.encode()
-            yield from _dependencies(thing.__globals__[name], seen)
-    for cell in thing.__closure__ or ():
+    if isinstance(thing, tuple | list):
+        yield f"{type(thing).__name__} {len(thing)}".encode()
+        for item in thing:
+            yield from _dependencies(item, seen)
+    elif hasattr(thing, "tobytes") and hasattr(thing, "dtype"):
+        yield repr((thing.shape, thing.dtype.str)).encode() + thing.tobytes()
+    elif not isinstance(thing, python_types.FunctionType):
+        yield repr(thing).encode()
+    elif id(thing) not in seen and not _is_library(thing.__module__):
+        seen.add(id(thing))
+        yield from _function_parts(thing, seen)
+
+
+def _function_parts(function: python_types.FunctionType, seen: set[int]) -> Iterator[bytes]:
+    codes = [function.__code__]
+    for code in codes:  # grows: functions and comprehensions inside the function
+        codes.extend(constant for constant in code.co_consts if isinstance(constant, python_types.CodeType))
+    names = sorted({name for code in codes for name in code.co_names})
+    for code in codes:
+        yield code.co_code + repr((code.co_names, code.co_varnames, code.co_freevars)).encode()
+        for constant in code.co_consts:
+            if not isinstance(constant, python_types.CodeType):
+                yield repr(constant).encode()
+    yield from _dependencies((function.__defaults__ or (), sorted((function.__kwdefaults__ or {}).items())), seen)
+    for cell in function.__closure__ or ():
         yield from _dependencies(cell.cell_contents, seen)
+    for name in names:
+        if name not in function.__globals__:
+            continue
+        yield name.encode()
+        value = function.__globals__[name]
+        if isinstance(value, python_types.ModuleType):
+            yield from _module_parts(value, names, seen)
+        else:
+            yield from _dependencies(value, seen)
 
 
-def _bytes_of(constant: Any) -> bytes:
-    """Return what tells one constant from another; arrays by all their values, not by their shortened text."""
-    if hasattr(constant, "tobytes"):
-        return repr((constant.shape, constant.dtype.str)).encode() + constant.tobytes()
-    if isinstance(constant, python_types.ModuleType):
-        return constant.__name__.encode()
-    return repr(constant).encode()
+def _module_parts(module: python_types.ModuleType, names: list[str], seen: set[int]) -> Iterator[bytes]:
+    """Yield what a function may look up in a module; which of its names it does is not known, so all are taken."""
+    if _is_library(module.__name__):
+        return
+    for name in names:
+        if name in vars(module) and vars(module)[name] is not module:
+            yield f"{module.__name__}.{name}".encode()
+            value = vars(module)[name]
+            if isinstance(value, python_types.ModuleType):
+                yield from _module_parts(value, names, seen)
+            else:
+                yield from _dependencies(value, seen)
+
+
+def _is_library(module: str | None) -> bool:
+    """Whether a module is this package, whose sources are hashed as a whole, or a library that it depends on."""
+    return (module or "").split(".")[0] in {__name__.split(".")[0], "numpy", "numba", "math", "scipy"}

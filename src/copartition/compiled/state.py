@@ -192,14 +192,28 @@ def empty_chain(n_points: int, n_statistics: int, capacity: int) -> Chain:
 
 def grown(chain: Chain) -> Chain:
     """Return the same chain with room for twice as many clusters."""
-    capacity = len(chain.sizes)
-    larger = empty_chain(len(chain.labels), chain.sums.shape[1], 2 * capacity)
-    larger.labels[:] = chain.labels
-    larger.sizes[:capacity] = chain.sizes
-    larger.sums[:capacity] = chain.sums
-    larger.slots[:capacity] = chain.slots
-    larger.counts[:] = chain.counts
-    return larger
+    return _with_capacity(chain, 2 * len(chain.sizes))
+
+
+def fitted(chain: Chain) -> Chain:
+    """Return the same chain with no more room than it needs now, before it becomes part of a pair.
+
+    A chain that started from singletons would take its many rows into the overlaps of the pair.
+    """
+    capacity = max(16, 2 * int(chain.counts[0]))
+    return chain if capacity >= len(chain.sizes) else _with_capacity(chain, capacity)
+
+
+def _with_capacity(chain: Chain, capacity: int) -> Chain:
+    other = empty_chain(len(chain.labels), chain.sums.shape[1], capacity)
+    rows = min(capacity, len(chain.sizes))
+    other.labels[:] = chain.labels
+    other.sizes[:rows] = chain.sizes[:rows]
+    other.sums[:rows] = chain.sums[:rows]
+    if capacity >= len(chain.sizes):  # a smaller one is not part of a pair yet: any slots will do
+        other.slots[:rows] = chain.slots
+    other.counts[:] = chain.counts
+    return other
 
 
 def empty_workspace(capacity_x: int, capacity_y: int, n_points: int = 0) -> Workspace:

@@ -10,7 +10,7 @@ from copartition.compiled.kernel import Kernel, kernel
 from copartition.compiled.state import partner_signature
 from copartition.validation import probability
 
-partner = kernel(partner_signature)
+partner = kernel(partner_signature, "pair, n_x, n_y, total_x, total_y, i, u")
 """Decorator of a coupling's compiled function; see `copartition.couplings`."""
 
 

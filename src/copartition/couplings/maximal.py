@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copartition.compiled.random import draw
 from copartition.couplings.base import Coupling, partner
 
 
@@ -17,7 +18,9 @@ def maximal(pair, n_x, n_y, total_x, total_y, i, u):
     for k in range(n_y):
         excess += max(0.0, y[k] / total_y - (x[k] / total_x if k < n_x else 0.0))
     level = (level - shared) / (x[i] / total_x - shared) * excess
-    chosen = i
+    if excess == 0.0:
+        return draw(y, n_y, u * total_y)  # nothing is left over but a rounding error
+    chosen = -1
     for k in range(n_y):
         surplus = y[k] / total_y - (x[k] / total_x if k < n_x else 0.0)
         if surplus > 0.0:

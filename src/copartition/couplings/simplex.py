@@ -385,9 +385,10 @@ def optimal_plan(supplies: Any, demands: Any, gains: Any) -> np.ndarray:
     if gains.shape != shape:
         raise ValueError(f"gains must have shape {shape} to fit supplies and demands, got {gains.shape}.")
     # As fine as 64-bit dual values, sums of up to rows + columns gains, allow.
-    room = 60 - int(sum(shape)).bit_length()
     largest = np.abs(gains).max()
-    scale = 2.0 ** (room - np.frexp(largest)[1]) if largest > 0 else 1.0
+    if largest > 0:
+        gains = gains / largest
+    scale = 2.0 ** (59 - int(sum(shape)).bit_length())
     plan = np.zeros(shape)
     plan_kernel(empty_workspace(*shape), supplies, demands, gains, scale, plan)
     return plan
@@ -395,6 +396,6 @@ def optimal_plan(supplies: Any, demands: Any, gains: Any) -> np.ndarray:
 
 def _masses(name: str, value: Any) -> np.ndarray:
     array = finite_array(name, value, (1,))
-    if not (np.all(array >= 0) and 0 < array.sum() < np.inf):
+    if not (np.all(array >= 0) and np.any(array > 0)):
         raise ValueError(f"{name} must be non-negative and not all zero, got {array}.")
-    return array
+    return array / array.max()

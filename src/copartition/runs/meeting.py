@@ -15,10 +15,10 @@ from copartition.compiled.kernel import prepare
 from copartition.compiled.random import stream
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
+from copartition.pacing import Chunks, Pause
 from copartition.pair import advance_pair, start_pair
 from copartition.results import MeetingTimes
-from copartition.runs.chunks import Chunks
-from copartition.runs.replicates import Pause, run_replicates
+from copartition.runs.replicates import run_replicates
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -127,7 +127,7 @@ def _meet(
     """Run pair `index` until it meets or the cap is reached."""
     prepare(gibbs.run_pair, coupling.partner)  # compiling is not part of the time of a pair
     random = stream(seed, index)
-    pair = start_pair(target, coupling, start, lag, random)
+    pair = start_pair(target, coupling, start, lag, random, pause)
     traces = [pair.distance.copy()]
     chunks = Chunks()
     done = 0

@@ -10,20 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from copartition.pacing import Interrupted, Pause, no_pause
 from copartition.validation import shorten
 
 Result = TypeVar("Result")
-
-Pause = Callable[[], None]
-"""What a piece of work calls every now and then; raises `Interrupted` if its run has been given up."""
-
-
-class Interrupted(Exception):
-    """Raised inside a piece of work when the run that it belongs to was given up."""
-
-
-def no_pause() -> None:
-    """Do nothing: the pause of work on an executor of the caller's, which alone decides what is given up."""
 
 
 def run_replicates(

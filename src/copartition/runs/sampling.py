@@ -14,9 +14,9 @@ from copartition.chain import advance_chain, check_start, record_chain, start_ch
 from copartition.compiled.kernel import prepare
 from copartition.compiled.random import stream
 from copartition.functionals import Functional, check_functional
+from copartition.pacing import Chunks, Pause
 from copartition.results import Sample
-from copartition.runs.chunks import Chunks
-from copartition.runs.replicates import Pause, run_replicates
+from copartition.runs.replicates import run_replicates
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 

@@ -18,10 +18,10 @@ import numpy as np
 from copartition.compiled.kernel import Kernel, kernel
 from copartition.compiled.state import Model, log_predictive_signature
 from copartition.partition import canonical
-from copartition.targets.priors import Prior
-from copartition.validation import finite_array, integer, label_array, shorten
+from copartition.targets.priors import Prior, check_prior
+from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
 
-log_predictive = kernel(log_predictive_signature)
+log_predictive = kernel(log_predictive_signature, "model, chain, n_choices, n")
 """Decorator of a target's compiled function ``f(model, chain, n_choices, n)``.
 
 It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain[0].weights``, prior
@@ -46,6 +46,8 @@ class Target:
         Whatever the function needs to know, found again as ``model[0].table`` and so on.
     palette : int, default 0
         Number of labels if that is fixed (graph colouring); 0 if clusters come and go.
+    copy : bool, default True
+        Copy `points`; without, nobody may change them any more.
 
     Attributes
     ----------
@@ -66,6 +68,7 @@ class Target:
         parameters: Any = None,
         integers: Any = None,
         palette: int = 0,
+        copy: bool = True,
     ) -> None:
         if not isinstance(log_predictive, Kernel):
             raise TypeError(
@@ -74,18 +77,25 @@ class Target:
         rows = finite_array("points", points, (2,))
         if len(rows) == 0:
             raise ValueError(f"points must have at least one row, got an array of shape {rows.shape}.")
+        if copy and np.may_share_memory(rows, points):
+            rows = rows.copy()
         self.n_points = len(rows)
         self.prior = prior
         self.log_predictive = log_predictive
         self.model = Model(
             points=rows,
-            table=np.zeros((0, 0)) if table is None else np.ascontiguousarray(table, dtype=np.float64),
-            parameters=np.zeros(0) if parameters is None else np.ascontiguousarray(parameters, dtype=np.float64),
-            integers=np.zeros(0, np.int64) if integers is None else np.ascontiguousarray(integers, dtype=np.int64),
-            log_size=np.zeros(self.n_points + 1) if prior is None else prior.log_size(self.n_points),
-            log_new=np.zeros(1) if prior is None else prior.log_new(self.n_points),
+            table=np.zeros((0, 0)) if table is None else number_array("table", table, 2),
+            parameters=np.zeros(0) if parameters is None else number_array("parameters", parameters, 1),
+            integers=np.zeros(0, np.int64) if integers is None else integer_array("integers", integers),
+            log_size=np.zeros(self.n_points + 1) if prior is None else _log_weights(prior, "log_size", self.n_points),
+            log_new=np.zeros(1) if prior is None else _log_weights(prior, "log_new", self.n_points),
             palette=integer("palette", palette, 0),
         )
+        if len(self.model.log_size) != self.n_points + 1 or len(self.model.log_new) == 0:
+            raise ValueError(
+                f"prior must give {self.n_points + 1} numbers as log_size and at least one as log_new, got "
+                f"{len(self.model.log_size)} and {len(self.model.log_new)}."
+            )
 
     def check_labels(self, labels: Any, name: str = "labels") -> np.ndarray:
         """Return `labels` in canonical numbering if the target gives the partition a positive probability."""
@@ -101,6 +111,10 @@ class Target:
         if name == "singletons":
             return self.check_labels(np.arange(self.n_points), "the start 'singletons'")
         return None
+
+
+def _log_weights(prior: Prior, method: str, n_points: int) -> np.ndarray:
+    return number_array(f"{method} of the prior", getattr(check_prior(prior), method)(n_points), 1)
 
 
 def check_target(value: Any) -> Target:

@@ -92,11 +92,15 @@ def _edges_of(graph: Any, n_vertices: int | None) -> tuple[np.ndarray, int]:
     """Return the edges of a graph in any of the accepted forms, and its number of vertices."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         number = {node: i for i, node in enumerate(graph.nodes)}
+        if n_vertices is not None and n_vertices != len(number):
+            raise ValueError(f"n_vertices goes with a list of edges; the graph has {len(number)}, got {n_vertices}.")
         edges = np.array([(number[a], number[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
         return edges, len(number)
     if hasattr(graph, "tocoo"):
         if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             raise ValueError(f"graph must be a square adjacency matrix, got shape {graph.shape}.")
+        if n_vertices is not None and n_vertices != graph.shape[0]:
+            raise ValueError(f"n_vertices goes with a list of edges; the graph has {graph.shape[0]}, got {n_vertices}.")
         entries = graph.tocoo()
         present = entries.data != 0
         return np.column_stack([entries.row[present], entries.col[present]]).astype(np.int64), graph.shape[0]

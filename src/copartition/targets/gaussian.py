@@ -108,13 +108,19 @@ class Gaussian(Component):
         centred = data - _columns("mean", self.mean, n_columns)
         if self.noise_cov is None and self.mean_cov is None:
             noise = _columns("noise_sd", self.noise_sd, n_columns)
-            kappa = (noise / _columns("mean_sd", self.mean_sd, n_columns)) ** 2
+            with np.errstate(over="ignore", under="ignore"):
+                kappa = (noise / _columns("mean_sd", self.mean_sd, n_columns)) ** 2
             points = np.divide(centred, noise, out=centred)
         else:
             noise_cov = _covariance("noise", self.noise_sd, self.noise_cov, n_columns)
             mean_cov = _covariance("mean", self.mean_sd, self.mean_cov, n_columns)
             kappa, axes = _diagonalise(noise_cov, mean_cov)
             points = centred @ axes
+        if not np.all((kappa > 1e-300) & (kappa < 1e300)):
+            raise ValueError(
+                "noise and mean covariances must not differ by more than floating point numbers can hold, got a ratio "
+                f"of {shorten(kappa.min())}."
+            )
         sizes = np.arange(n_points + 1.0)
         if np.all(kappa == kappa[0]):
             return Prepared(isotropic, points, table=_table(kappa[0] + sizes, n_columns))
@@ -148,7 +154,8 @@ def _diagonalise(noise_cov: np.ndarray, mean_cov: np.ndarray) -> tuple[np.ndarra
     # Proportional covariances differ by rounding only; called equal, they get the faster density.
     if np.ptp(ratio) <= 1e-12 * ratio[-1]:
         ratio = np.full_like(ratio, ratio.mean())
-    return 1.0 / ratio, axes
+    with np.errstate(divide="ignore"):
+        return 1.0 / ratio, axes
 
 
 def _check_sd(name: str, value: Any) -> None:

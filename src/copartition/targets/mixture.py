@@ -10,7 +10,7 @@ import numpy as np
 from copartition.compiled.kernel import Kernel
 from copartition.targets.base import Target
 from copartition.targets.priors import Prior, check_prior
-from copartition.validation import finite_array
+from copartition.validation import finite_array, shorten
 
 
 class Prepared(NamedTuple):
@@ -77,7 +77,15 @@ class Mixture(Target):
         self.component = component
         self.shape = array.shape
         prepared = component.prepare(array)
-        super().__init__(prior=check_prior(prior), **prepared._asdict())
+        if not isinstance(prepared, Prepared):
+            raise TypeError(f"prepare of {type(component).__name__} must return a Prepared, got {shorten(prepared)}.")
+        if len(prepared.points) != len(array):
+            raise ValueError(
+                f"prepare of {type(component).__name__} must return a row of points for each of the {len(array)} "
+                f"points, got {len(prepared.points)}."
+            )
+        shared = np.may_share_memory(prepared.points, data) if isinstance(data, np.ndarray) else False
+        super().__init__(prior=check_prior(prior), copy=shared, **prepared._asdict())
 
     def __repr__(self) -> str:
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"

@@ -52,6 +52,6 @@ class DirichletProcess:
 
 def check_prior(value: Any) -> Prior:
     """Return `value` if it is a prior."""
-    if not (hasattr(value, "log_size") and hasattr(value, "log_new")):
+    if isinstance(value, type) or not (hasattr(value, "log_size") and hasattr(value, "log_new")):
         raise TypeError(f"prior must be a prior such as DirichletProcess(alpha=1.0), got {value!r}.")
     return value

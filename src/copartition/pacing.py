@@ -1,10 +1,22 @@
-"""How many sweeps to ask of a kernel at a time."""
+"""How work is cut into pieces, so that it can be interrupted, and how it is told to stop."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 SECONDS_A_CALL = 0.05
+
+Pause = Callable[[], None]
+"""What a piece of work calls every now and then; raises `Interrupted` if its run has been given up."""
+
+
+class Interrupted(Exception):
+    """Raised inside a piece of work when the run that it belongs to was given up."""
+
+
+def no_pause() -> None:
+    """Do nothing: the pause of work that nobody interrupts."""
 
 
 class Chunks:

@@ -1,0 +1,150 @@
+"""A file of replicates: nothing that has been computed is lost, and the same call goes on where it stopped.
+
+SQLite with a write-ahead log, so that others can read while a run goes on, and one transaction a batch, so that a
+process that is killed leaves whole batches behind. One row a replicate. A second table says how the replicates are
+made; a call that would make them differently is refused, with what differs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from copartition.replicate import Results
+
+FORMAT = 1
+APPLICATION_ID = 0x636F7061  # "copa"
+
+
+class StoreError(ValueError):
+    """A file that cannot serve as the store of a run."""
+
+
+class Store:
+    """The replicates of a run in a file.
+
+    Parameters
+    ----------
+    path : path
+        The file; made if it does not exist.
+    description : dict, optional
+        How the replicates are made. Left out, the file must exist and its own description is taken.
+    """
+
+    def __init__(self, path: str | Path, description: dict[str, Any] | None = None) -> None:
+        self.path = Path(path)
+        is_new = not self.path.exists() or self.path.stat().st_size == 0
+        if is_new and description is None:
+            raise StoreError(f"There is no store at {str(path)!r}.")
+        if not is_new:
+            _check_header(self.path)
+        try:
+            self._connection = _connect(self.path, read_only=description is None)
+            if is_new:
+                assert description is not None
+                self._create(description)
+            self.description: dict[str, Any] = self._read_description()
+        except sqlite3.Error as error:
+            raise StoreError(f"The store {str(path)!r} cannot be used: {error}.") from error
+        if description is not None:
+            _check_same(self.path, self.description, description)
+
+    def _create(self, description: dict[str, Any]) -> None:
+        with self._connection as c:
+            c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            c.execute(f"PRAGMA user_version = {FORMAT}")
+            c.execute("CREATE TABLE description (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            c.execute(
+                "CREATE TABLE replicates (number INTEGER PRIMARY KEY, meeting_time INTEGER NOT NULL, "
+                "met INTEGER NOT NULL, sweeps INTEGER NOT NULL, seconds REAL NOT NULL, value BLOB NOT NULL)"
+            )
+            rows = [(key, json.dumps(value)) for key, value in description.items()]
+            c.executemany("INSERT INTO description VALUES (?, ?)", rows)
+
+    def _read_description(self) -> dict[str, Any]:
+        rows = self._connection.execute("SELECT key, value FROM description").fetchall()
+        return {key: json.loads(value) for key, value in rows}
+
+    def numbers(self) -> set[int]:
+        """Return the numbers of the replicates that are there."""
+        return {number for (number,) in self._connection.execute("SELECT number FROM replicates")}
+
+    def append(self, results: Results) -> None:
+        """Add replicates, all of them or, if that fails, none."""
+        values = np.ascontiguousarray(results.values)
+        rows = zip(
+            results.indices.tolist(),
+            results.meeting_times.tolist(),
+            results.met.tolist(),
+            results.sweeps.tolist(),
+            results.seconds.tolist(),
+            [row.tobytes() for row in values],
+            strict=True,
+        )
+        try:
+            with self._connection as c:
+                c.executemany("INSERT INTO replicates VALUES (?, ?, ?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"The store {str(self.path)!r} cannot be written: {error}; what it holds is kept."
+            ) from error
+
+    def read(self, limit: int | None = None) -> Results:
+        """Return the replicates whose numbers are below `limit`, in order."""
+        below = (1 << 62) if limit is None else limit
+        query = (
+            "SELECT number, meeting_time, met, sweeps, seconds, value FROM replicates WHERE number < ? ORDER BY number"
+        )
+        rows = self._connection.execute(query, (below,)).fetchall()
+        numbers, times, met, sweeps, seconds, blobs = zip(*rows, strict=True) if rows else ([],) * 6
+        size = len(self.description["components"])
+        return Results(
+            np.array(numbers, dtype=np.int64),
+            np.frombuffer(b"".join(blobs)).reshape(len(rows), size),
+            np.array(times, dtype=np.int64),
+            np.array(met, dtype=bool),
+            np.array(sweeps, dtype=np.int64),
+            np.array(seconds, dtype=np.float64),
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a file that is not ours before SQLite touches it."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise StoreError(f"The store {str(path)!r} cannot be read: {error.strerror}.") from error
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\x00"):
+        raise StoreError(f"{str(path)!r} is not a store of copartition; it was left as it is.")
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise StoreError(f"{str(path)!r} is a database of another program; it was left as it is.")
+    version = int.from_bytes(header[60:64], "big")
+    if version != FORMAT:
+        raise StoreError(f"{str(path)!r} has format {version}, and this version reads and writes format {FORMAT}.")
+
+
+def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
+    address = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    connection = sqlite3.connect(address, uri=True, timeout=30.0, check_same_thread=False)
+    if not read_only:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return connection
+
+
+def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    wanted = json.loads(json.dumps(wanted))
+    differing = [key for key in wanted if found.get(key) != wanted[key]]
+    if differing:
+        details = "; ".join(f"{key} is {found.get(key)!r} there and {wanted[key]!r} here" for key in differing)
+        raise StoreError(f"The store {str(path)!r} belongs to another run: {details}. Use another file.")

@@ -1,0 +1,296 @@
+"""Mistakes that people make when they write targets and couplings: found out, and said in one sentence."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import small
+from copartition.couplings.simplex import optimal_plan
+
+
+@cp.log_predictive
+def makes_an_array(model, chain, n_choices, n):
+    scratch = np.zeros(3)
+    chain[0].weights[0] = scratch[0]
+
+
+@cp.log_predictive
+def misspells(model, chain, n_choices, n):
+    chain[0].weights[0] = model[0].params[0]
+
+
+@cp.log_predictive
+def forgets_the_reference(model, chain, n_choices, n):
+    chain.weights[0] = 0.0
+
+
+@cp.log_predictive
+def returns_something(model, chain, n_choices, n):
+    return 1.0
+
+
+def plain_helper(x):
+    return x
+
+
+@cp.log_predictive
+def calls_plain_python(model, chain, n_choices, n):
+    chain[0].weights[0] = plain_helper(1.0)
+
+
+@cp.log_predictive
+def forgets_the_new_cluster(model, chain, n_choices, n):
+    for k in range(n_choices - 1):
+        chain[0].weights[k] = -1.0
+
+
+@cp.partner
+def always_the_same_label(pair, n_x, n_y, total_x, total_y, i, u):
+    return i
+
+
+@cp.partner
+def minus_one(pair, n_x, n_y, total_x, total_y, i, u):
+    return -1
+
+
+@cp.partner
+def sometimes_nothing(pair, n_x, n_y, total_x, total_y, i, u):
+    if u > 0.5:
+        return 1
+
+
+def target_of(kernel):
+    return cp.Target(np.zeros((5, 1)), kernel, cp.DirichletProcess(1.0))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (makes_an_array, "it makes an array or a list, which is not possible inside"),
+        (misspells, "a Model has no field 'params', it has points, table, parameters, integers"),
+        (forgets_the_reference, r"'weights' is asked of a reference to a Chain: write \[0\].weights"),
+        (returns_something, "it must return nothing"),
+        (calls_plain_python, "the function 'plain_helper' that it calls must be decorated with numba.njit"),
+    ],
+)
+def test_what_cannot_be_compiled_is_explained(kernel, message):
+    with pytest.raises(TypeError, match=message) as caught:
+        cp.conditional(target_of(kernel), [0] * 5, 0)
+    assert "\n" not in str(caught.value)
+    assert kernel.__name__ in str(caught.value)
+
+
+class Broken(cp.Coupling):
+    name = "broken"
+
+    def __init__(self, partner):
+        super().__init__()
+        self.partner = partner
+
+
+@pytest.mark.compiled
+def test_a_partner_must_always_return_a_number():
+    with pytest.raises(TypeError, match="it must return a whole number on every path"):
+        cp.meeting_times(small.scalar()[0], coupling=Broken(sometimes_nothing), replicates=1)
+
+
+@pytest.mark.parametrize("partner", [always_the_same_label, minus_one])
+def test_a_partner_that_is_no_choice_is_reported(partner):
+    with pytest.raises(ValueError, match="partner of the coupling must return a choice of positive weight"):
+        cp.meeting_times(small.scalar()[0], coupling=Broken(partner), replicates=30, lag=3, init="singletons", seed=1)
+
+
+def test_a_coupling_without_a_partner_is_refused():
+    with pytest.raises(TypeError, match="coupling Broken must have a partner"):
+        cp.meeting_times(small.scalar()[0], coupling=Broken(print))
+
+
+def test_a_choice_without_a_weight_is_found_out():
+    with pytest.raises(ValueError, match="NaN"):
+        cp.conditional(target_of(forgets_the_new_cluster), [0] * 5, 0)
+    with pytest.raises(ValueError, match="NaN"):
+        cp.sample(target_of(forgets_the_new_cluster), cp.n_clusters(), sweeps=3, burn_in=0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cp.log_predictive(), "written without parentheses"),
+        (
+            lambda: cp.log_predictive(lambda model, chain, n: None),
+            r"must take the arguments \(model, chain, n_choices, n\)",
+        ),
+        (lambda: cp.Target(np.zeros((2, 1)), minus_one, table=np.zeros(3)), r"table must have 2 dimension\(s\)"),
+        (lambda: cp.Target(np.zeros((2, 1)), minus_one, parameters=["a"]), "parameters must be an array of numbers"),
+        (lambda: cp.Target(np.zeros((2, 1)), minus_one, parameters=[math.nan]), "parameters must not be NaN"),
+        (
+            lambda: cp.Target(np.zeros((2, 1)), minus_one, integers=[1.5]),
+            "integers must be a one-dimensional array of whole",
+        ),
+        (lambda: cp.Target(np.zeros((2, 1)), minus_one, prior=3), "prior must be a prior such as"),
+        (lambda: cp.Target(np.zeros((2, 1)), minus_one, prior=cp.DirichletProcess), "prior must be a prior such as"),
+        (lambda: cp.Target(np.zeros((9, 1)), minus_one, prior=ShortPrior()), "prior must give 10 numbers as log_size"),
+        (
+            lambda: cp.Mixture([1.0, 2.0], Forgetful(), cp.DirichletProcess(1.0)),
+            "prepare of Forgetful must return a Prepared",
+        ),
+        (
+            lambda: cp.Mixture([1.0, 2.0], Halving(), cp.DirichletProcess(1.0)),
+            "a row of points for each of the 2 points, got 1",
+        ),
+        (
+            lambda: cp.Mixture(None, cp.Gaussian(1.0, 1.0), cp.DirichletProcess(1.0)),
+            "data must be an array of numbers, got None",
+        ),
+        (
+            lambda: cp.Mixture(["1", "2"], cp.Gaussian(1.0, 1.0), cp.DirichletProcess(1.0)),
+            "data must be an array of numbers",
+        ),
+        (
+            lambda: cp.Mixture([1j, 2], cp.Gaussian(1.0, 1.0), cp.DirichletProcess(1.0)),
+            "data must be an array of numbers",
+        ),
+        (
+            lambda: cp.Mixture(np.ma.masked_equal([1.0, 2.0], 2.0), cp.Gaussian(1.0, 1.0), cp.DirichletProcess(1.0)),
+            "data must have no masked values",
+        ),
+        (lambda: cp.Mixture([1.0], cp.Gaussian(1.0, 1e200), cp.DirichletProcess(1.0)), "must not differ by more than"),
+        (lambda: cp.conditional(small.coloring()[0], [0, 1, 2, 3, 4], 0), None),
+        (
+            lambda: cp.conditional(cp.GraphColoring([(0, 1)], 2, n_vertices=6), range(6), 0),
+            "at most 2 clusters besides point 0",
+        ),
+        (lambda: cp.conditional(3, [0], 0), "target must be a target"),
+        (lambda: cp.canonical([]), "labels must be a one-dimensional array of labels"),
+        (lambda: cp.canonical([[0, 1]]), "labels must be a one-dimensional array of labels"),
+        (lambda: cp.meeting_times(small.scalar()[0], lag=10**30), "lag must be at most"),
+        (
+            lambda: cp.sample(small.scalar()[0], lambda labels: 1),
+            r"wrap a function as copartition.functional\(f, size\)",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_sentence(make, message):
+    if message is None:
+        make()  # legal: point 0 is one more than there are colours, but it is the one that is taken out
+        return
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+class ShortPrior:
+    def log_size(self, n_points):
+        return np.zeros(2)
+
+    def log_new(self, n_points):
+        return np.zeros(1)
+
+
+class Forgetful(cp.Component):
+    def prepare(self, data):
+        cp.Prepared(minus_one, points=data)
+
+
+class Halving(cp.Component):
+    def prepare(self, data):
+        return cp.Prepared(minus_one, points=data[::2])
+
+
+def test_targets_do_not_change_when_the_array_they_came_from_does():
+    points = np.array([[0.0], [1.0], [5.0]])
+    target = cp.Target(points, small.scalar()[0].log_predictive, cp.DirichletProcess(1.0), table=np.ones((4, 3)))
+    before = cp.conditional(target, [0, 0, 1], 1)
+    points[:] = 7.0
+    assert np.array_equal(cp.conditional(target, [0, 0, 1], 1), before)
+
+
+def test_extreme_masses_and_gains_of_transport_problems():
+    expected = optimal_plan([0.5, 0.5], [0.25, 0.75], [[3, 1], [1, 0]])
+    for scale in (1e-323, 1e-300, 1e300):
+        gains = np.array([[3, 1], [1, 0]]) * scale
+        np.testing.assert_allclose(optimal_plan([0.5, 0.5], [0.25, 0.75], gains), expected, atol=1e-15)
+    np.testing.assert_allclose(optimal_plan([5e-324, 5e-324], [1, 1], np.eye(2)), np.eye(2) / 2)
+    np.testing.assert_allclose(optimal_plan([1e308, 1e308], [1, 1], np.eye(2)), np.eye(2) / 2)
+
+
+def test_kernels_inside_functions_say_why_they_cannot_travel():
+    def make():
+        @cp.log_predictive
+        def local(model, chain, n_choices, n):
+            chain[0].weights[0] = 0.0
+
+        return local
+
+    with pytest.raises(pickle.PicklingError, match="must be defined at the top of a module"):
+        pickle.dumps(make())
+
+
+HELPERS = """
+    import numba
+    import numpy as np
+
+    CONSTANT = {value}
+    PAIR = (np.full(2001, {value}), 1.0)
+
+    @numba.njit
+    def by_name(x):
+        return x * {value}
+
+    @numba.njit
+    def by_default(x, factor={value}):
+        return x * factor
+
+    @numba.njit
+    def by_inner(x):
+        def inside(v):
+            return v * {value}
+        return inside(x)
+"""
+KERNEL = """
+    import numpy as np
+    import copartition as cp
+    import helpers
+    from helpers import PAIR, by_default, by_inner
+
+    @cp.log_predictive
+    def weigh(model, chain, n_choices, n):
+        for k in range(n_choices):
+            chain[0].weights[k] = k * {expression}
+
+    target = cp.Target(np.zeros((2, 0)), weigh)
+    law = cp.conditional(target, [0, 0], 1)
+    print(np.log(law[1] / law[0]))
+"""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "expression", ["helpers.CONSTANT", "helpers.by_name(1.0)", "by_default(1.0)", "by_inner(1.0)", "PAIR[0][1000]"]
+)
+def test_no_way_of_using_another_file_gives_a_stale_number(tmp_path, expression):
+    for value in (1.0, 2.0):
+        (tmp_path / "helpers.py").write_text(textwrap.dedent(HELPERS.format(value=value)))
+        (tmp_path / "model.py").write_text(textwrap.dedent(KERNEL.format(expression=expression)))
+        for name in ("helpers.py", "model.py"):
+            os.utime(tmp_path / name, (1_600_000_000, 1_600_000_000))
+        done = subprocess.run(
+            [sys.executable, "model.py"],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert float(done.stdout) == pytest.approx(value)
