@@ -49,6 +49,10 @@ class Bernoulli(cp.Component):
             raise ValueError("data must be zeros and ones.")
         return cp.Prepared(log_predictive, points=data, parameters=np.array([self.a, self.b]))
 
+    def transform(self, data: np.ndarray) -> np.ndarray:
+        """Take new answers as they are (for `copartition.predictive_density`)."""
+        return data
+
     def __repr__(self) -> str:
         return f"Bernoulli(a={self.a}, b={self.b})"
 

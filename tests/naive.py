@@ -301,3 +301,24 @@ def transport_sweep(model, x, y, random):
         i, j = np.unravel_index(draw(plan.ravel(), random.uniform() * plan.sum()), plan.shape)
         x.put_in(n, int(i))
         y.put_in(n, int(j))
+
+
+# --- the estimator ---------------------------------------------------------------------------------------------------
+
+
+def unbiased(h_x, h_y, tau, k, m, lag, weights="right", too_early=0):
+    """The estimator H from whole trajectories: ``h_x[t]`` for t = 0.., ``h_y[t]``, and the meeting time."""
+
+    def weight(t):
+        if weights == "old":  # as in public code before 2022
+            return min(m - k + 1, math.ceil((t - k) / lag))
+        return (t - k) // lag - math.ceil(max(lag, t - m) / lag) + 1
+
+    total = sum(h_x[t] for t in range(k, m + 1))
+    total += sum(weight(t) * (h_x[t] - h_y[t - lag]) for t in range(k + lag, tau - too_early))
+    return total / (m - k + 1)
+
+
+def weight_by_counting(t, k, m, lag):
+    """How often the difference at time t is counted: for each start l in k..m, all t = l + j lag with j >= 1."""
+    return sum(1 for start in range(k, m + 1) if t > start and (t - start) % lag == 0)

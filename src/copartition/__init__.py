@@ -11,14 +11,17 @@ from copartition.couplings.maximal import Maximal
 from copartition.couplings.transport import Transport
 from copartition.functionals import (
     Functional,
+    cluster_sizes_histogram,
     co_clustering,
     evaluation,
     functional,
     largest_clusters,
     n_clusters,
+    predictive_density,
 )
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
 from copartition.results import Estimate, MeetingTimes, Sample
+from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times
 from copartition.runs.sampling import sample
@@ -48,13 +51,17 @@ __all__ = [
     "Prior",
     "ReplicateError",
     "Sample",
+    "Seconds",
     "StoreError",
+    "Sweeps",
     "Target",
     "Transport",
     "canonical",
+    "cluster_sizes_histogram",
     "co_clustering",
     "conditional",
     "estimate",
+    "estimate_within",
     "evaluation",
     "functional",
     "hamming_distance",
@@ -64,6 +71,8 @@ __all__ = [
     "n_clusters",
     "overlaps",
     "partner",
+    "predictive_density",
     "sample",
+    "sample_within",
     "variation_of_information",
 ]

@@ -7,7 +7,9 @@ Python function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,10 @@ class Functional:
         if components is None:
             components = [name] if self.size == 1 else [f"{name}[{i}]" for i in range(self.size)]
         self.components = components
+
+    def bind(self, target: Any) -> tuple[Any, Functional]:
+        """Return a target and a functional that go together, or refuse this one; see `bind_all`."""
+        return target, self
 
     @property
     def is_compiled(self) -> bool:
@@ -160,6 +166,99 @@ def co_clustering(indices: Any) -> Functional:
     return Functional("co_clustering", same_cluster, len(pairs), points, pairs)
 
 
+@evaluation
+def count_sizes(model, chain, log_predictive, parameters, out):
+    """Number of clusters whose sizes lie between successive numbers of `parameters`."""
+    sizes = chain[0].sizes
+    for b in range(len(out)):
+        out[b] = 0.0
+    for k in range(chain[0].counts[0]):
+        for b in range(len(out)):
+            if parameters[b] <= sizes[k] < parameters[b + 1]:
+                out[b] += 1.0
+
+
+@evaluation
+def mixture_density(model, chain, log_predictive, parameters, out):
+    """Predictive density at the rows of ``points`` from ``parameters[0]`` on; ``parameters[1]`` is its log constant.
+
+    A new point joins each cluster, or a new one, with its prior weight.
+    """
+    weights, sizes = chain[0].weights, chain[0].sizes
+    log_size, log_new = model[0].log_size, model[0].log_new
+    existing = chain[0].counts[0]
+    log_open = log_new[min(existing, len(log_new) - 1)]
+    top = log_open
+    for k in range(existing):
+        top = max(top, log_size[sizes[k]])
+    total = math.exp(log_open - top)
+    for k in range(existing):
+        total += math.exp(log_size[sizes[k]] - top)
+    for g in range(len(out)):
+        log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
+        density = math.exp(weights[existing] + log_open - top + parameters[1])
+        for k in range(existing):
+            density += math.exp(weights[k] + log_size[sizes[k]] - top + parameters[1])
+        out[g] = density / total
+
+
+def cluster_sizes_histogram(edges: Any) -> Functional:
+    """Return the functional that counts clusters by size.
+
+    Parameters
+    ----------
+    edges : array
+        Increasing sizes; component i counts the clusters with ``edges[i] <= size < edges[i + 1]``.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.cluster_sizes_histogram([1, 2, 10, 100])
+    <functional cluster_sizes_histogram of size 3>
+    """
+    bounds = np.asarray(edges, dtype=np.float64)
+    if bounds.ndim != 1 or len(bounds) < 2 or not np.all(np.diff(bounds) > 0) or bounds[0] <= 0:
+        raise ValueError(f"edges must be two or more increasing positive numbers, got {shorten(edges)}.")
+    names = [f"clusters of {a:g} to {b:g}" for a, b in pairwise(bounds)]
+    return Functional("cluster_sizes_histogram", count_sizes, len(names), bounds, names)
+
+
+class PredictiveDensity(Functional):
+    """The density of the next point at the points of a grid; see `predictive_density`."""
+
+    def __init__(self, grid: Any) -> None:
+        self.grid = np.asarray(grid, dtype=np.float64)
+        if self.grid.ndim not in (1, 2) or not self.grid.size or not np.isfinite(self.grid).all():
+            raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
+        names = [f"density at {shorten(point.tolist())}" for point in self.grid]
+        super().__init__("predictive_density", mixture_density, len(self.grid), self.grid.ravel(), names)
+
+    def bind(self, target: Any) -> tuple[Any, Functional]:
+        """Return the target that knows the grid too, and the functional that knows where to find it there."""
+        if not hasattr(target, "with_points"):
+            raise TypeError(f"predictive_density needs a Mixture, got {target!r}.")
+        parameters = [len(target.model.points), target.log_constant]
+        bound = Functional(self.name, mixture_density, self.size, parameters, self.components)
+        return target.with_points(self.grid), bound
+
+
+def predictive_density(grid: Any) -> Functional:
+    """Return the functional that gives the density of the next point, for mixtures.
+
+    Parameters
+    ----------
+    grid : array (points) or (points, columns)
+        Where the density is wanted.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.predictive_density([0.0, 0.5, 1.0])
+    <functional predictive_density of size 3>
+    """
+    return PredictiveDensity(grid)
+
+
 def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
     """Return a functional from any Python function of the canonical labels.
 
@@ -176,11 +275,16 @@ def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
     return Functional(getattr(f, "__name__", "functional"), f, size)
 
 
-def check_functional(value: Any, n_points: int) -> Functional:
-    """Return `value` if it is a functional of partitions of that many points."""
-    if not isinstance(value, Functional):
-        hint = "; wrap a function as copartition.functional(f, size)" if callable(value) else ""
-        raise TypeError(f"functional must be a functional such as n_clusters(), got {shorten(value)}{hint}.")
-    if value.evaluate is same_cluster and value.parameters.max() >= n_points:
-        raise ValueError(f"indices must be below the number of points, {n_points}, got {value.parameters.max():.0f}.")
-    return value
+def bind_all(target: Any, functionals: Sequence[Any]) -> tuple[Any, tuple[Functional, ...]]:
+    """Return the target and the functionals in the form that kernels need, or refuse what does not fit."""
+    bound = []
+    for value in functionals:
+        if not isinstance(value, Functional):
+            hint = "; wrap a function as copartition.functional(f, size)" if callable(value) else ""
+            raise TypeError(f"functional must be a functional such as n_clusters(), got {shorten(value)}{hint}.")
+        if value.evaluate is same_cluster and value.parameters.max() >= target.n_points:
+            most = int(value.parameters.max())
+            raise ValueError(f"indices must be below the number of points, {target.n_points}, got {most}.")
+        target, one = value.bind(target)
+        bound.append(one)
+    return target, tuple(bound)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 
 from copartition import estimator, gibbs
-from copartition.chain import chain_at, refusal, start_refusal
+from copartition.chain import chain_at, refusal, start_chain, start_refusal
 from copartition.compiled.kernel import Kernel, kernel, prepare, reference
 from copartition.compiled.random import stream
 from copartition.compiled.state import (
@@ -106,7 +106,7 @@ def run_replicates_of(job: Job, indices: Sequence[int], pause: Pause) -> tuple[R
     Returns the outcomes of those that ended, and the failure that stopped the others, if any. An interruption stops
     them without a failure.
     """
-    _prepare(job)
+    prepare_job(job)
     runner = Runner(job, indices)
     failure = None
     try:
@@ -131,14 +131,15 @@ class Runner:
     Parameters
     ----------
     job : Job
-    indices : sequence of int
-        The replicates to run.
+    keys : sequence of int or of tuples of int
+        The replicates to run, by the keys of their random streams.
     """
 
-    def __init__(self, job: Job, indices: Sequence[int]) -> None:
+    def __init__(self, job: Job, keys: Sequence[int] | Sequence[tuple[int, ...]]) -> None:
         self.job = job
-        self.indices = np.asarray(indices, dtype=np.int64)
-        count = len(self.indices)
+        self._keys = [key if isinstance(key, tuple) else (int(key),) for key in keys]
+        self.indices = np.array([key[-1] for key in self._keys], dtype=np.int64)
+        count = len(self._keys)
         functionals = job.functionals if job.is_compiled else ()
         s = job.settings
         self._tally = estimator.new_tally(
@@ -147,7 +148,7 @@ class Runner:
             [f.parameters for f in functionals],
         )
         self._batch = estimator.Batch(
-            seeds=np.array([stream(job.seed, int(i)) for i in self.indices]).reshape(count, 4),
+            seeds=np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
             start=job.start,
             order=np.zeros(job.target.n_points, dtype=np.int64),
             cursor=np.zeros(3, dtype=np.int64),
@@ -230,13 +231,12 @@ class Runner:
             )
             if status == gibbs.DONE:
                 return
-            index = int(self.indices[self.ended])
             if status != gibbs.FULL:
                 point = int(batch.cursor[2])
                 if batch.cursor[1] == 0 and job.start[0] < 0:
                     raise start_refusal(status, job.start, point)
                 raise refusal(status, point)
-            batch.seeds[self.ended] = stream(job.seed, index)
+            batch.seeds[self.ended] = stream(job.seed, *self._keys[self.ended])
             batch.cursor[1] = 0
             self._pair = grown_pair(self._pair)
 
@@ -248,22 +248,24 @@ class Runner:
         total = np.zeros(job.size)
         kept = s.min_sweeps - s.burn_in + 1
         began = -1
-        while self.ended == position:
-            self._call(1)
-            t = int(self._tally.clock[0])
-            if t <= began:  # it had to begin again, with more room
-                total[:] = 0.0
-            began = t
-            if t == 1:
-                total += self._contribution(0, self._start_pair(position))
-            total += self._contribution(t, self._pair)
+        try:
+            while self.ended == position:
+                self._call(1)
+                t = int(self._tally.clock[0])
+                if t <= began:  # it had to begin again, with more room
+                    total[:] = 0.0
+                began = t
+                if t == 1:
+                    total += self._contribution(0, self._start_pair(position))
+                total += self._contribution(t, self._pair)
+        except BaseException:
+            self._batch.cursor[0] = position  # the kernel may have ended it; without a value it has not
+            raise
         self._batch.values[position] = total / kept
 
     def _start_pair(self, position: int) -> Pair:
         """Return the chains at time 0, which a call of the kernel has left behind."""
-        from copartition.chain import start_chain
-
-        random = stream(self.job.seed, int(self.indices[position]))
+        random = stream(self.job.seed, *self._keys[position])
         x, y = (start_chain(self.job.target, self.job.start, random) for _ in range(2))
         return pair_of(x, y, self._pair.gains)
 
@@ -299,7 +301,7 @@ def evaluate_kernel(model, chain, log_predictive, evaluate, parameters, out):
     evaluate(reference(model), reference(chain), log_predictive, parameters, out)
 
 
-def _prepare(job: Job) -> None:
+def prepare_job(job: Job) -> None:
     """Compile what is going to be used, so that the time of no replicate includes it."""
     kernels = [f.evaluate for f in job.functionals if isinstance(f.evaluate, Kernel)]
     prepare(estimator.run_batch, job.target.log_predictive, job.coupling.partner, count_clusters, *kernels)

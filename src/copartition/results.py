@@ -79,6 +79,8 @@ class Estimate:
         What each column of `values` estimates.
     made_by : dict
         How the replicates were made: version, settings, seed, fingerprint of the target.
+    completed : int64 array, or None
+        With a deadline: replicates that each worker completed in time.
     """
 
     values: np.ndarray = field(repr=False)
@@ -88,6 +90,7 @@ class Estimate:
     seconds: np.ndarray = field(repr=False)
     components: list[str]
     made_by: dict[str, Any]
+    completed: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> np.ndarray:

@@ -21,9 +21,9 @@ U45 = np.uint64(45)
 TO_UNIT = 2.0**-53
 
 
-def stream(seed: int, index: int) -> np.ndarray:
-    """Return the state of random stream `index` of a run with this seed."""
-    sequence = np.random.SeedSequence(seed, spawn_key=(index,))
+def stream(seed: int, *key: int) -> np.ndarray:
+    """Return the state of the random stream with this number, or several, of a run with this seed."""
+    sequence = np.random.SeedSequence(seed, spawn_key=key)
     return sequence.generate_state(4, np.uint64)
 
 

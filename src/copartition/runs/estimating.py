@@ -13,7 +13,7 @@ from copartition.chain import check_start
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.estimator import SLOTS
-from copartition.functionals import Functional, check_functional
+from copartition.functionals import Functional, bind_all
 from copartition.replicate import Failure, Job, Results, Settings
 from copartition.results import Estimate, estimate_of
 from copartition.runs.description import describe
@@ -134,9 +134,10 @@ def make_job(
             raise ValueError(
                 f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
             )
+    target, functionals = bind_all(target, functionals)
     return Job(
         target=target,
-        functionals=tuple(check_functional(f, target.n_points) for f in functionals),
+        functionals=functionals,
         coupling=check_coupling(coupling),
         start=check_start(target, init),
         settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps),

@@ -13,7 +13,7 @@ from copartition import gibbs
 from copartition.chain import advance_chain, check_start, record_chain, start_chain
 from copartition.compiled.kernel import prepare
 from copartition.compiled.random import stream
-from copartition.functionals import Functional, check_functional
+from copartition.functionals import Functional, bind_all
 from copartition.pacing import Chunks, Pause
 from copartition.results import Sample
 from copartition.runs.replicates import run_replicates
@@ -69,7 +69,7 @@ def sample(
     (2, 1000, 1)
     """
     check_target(target)
-    functional = check_functional(functional, target.n_points)
+    target, (functional,) = bind_all(target, [functional])
     sweeps = integer("sweeps", sweeps, 1)
     burn_in = integer("burn_in", burn_in, 0)
     chains = integer("chains", chains, 1)

@@ -39,8 +39,8 @@ class GraphColoring(Target):
     Parameters
     ----------
     graph : networkx.Graph, SciPy sparse matrix or array (n_edges, 2)
-        An undirected graph without loops: as a graph, as an adjacency matrix, or as a list of edges between vertices
-        0, 1, ...
+        An undirected graph without loops: as a graph (vertices are numbered in the order of ``graph.nodes``), as an
+        adjacency matrix, or as a list of edges between vertices 0, 1, ...
     colors : int
         Number of colours.
     n_vertices : int, optional

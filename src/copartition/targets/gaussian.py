@@ -105,29 +105,37 @@ class Gaussian(Component):
     def prepare(self, data: np.ndarray) -> Prepared:
         """Return the data in coordinates of unit noise and independent dimensions, and tables by cluster size."""
         n_points, n_columns = data.shape
-        centred = data - _columns("mean", self.mean, n_columns)
-        if self.noise_cov is None and self.mean_cov is None:
-            noise = _columns("noise_sd", self.noise_sd, n_columns)
-            with np.errstate(over="ignore", under="ignore"):
-                kappa = (noise / _columns("mean_sd", self.mean_sd, n_columns)) ** 2
-            points = np.divide(centred, noise, out=centred)
-        else:
-            noise_cov = _covariance("noise", self.noise_sd, self.noise_cov, n_columns)
-            mean_cov = _covariance("mean", self.mean_sd, self.mean_cov, n_columns)
-            kappa, axes = _diagonalise(noise_cov, mean_cov)
-            points = centred @ axes
+        kappa, axes = self._coordinates(n_columns)
         if not np.all((kappa > 1e-300) & (kappa < 1e300)):
             raise ValueError(
                 "noise and mean covariances must not differ by more than floating point numbers can hold, got a ratio "
                 f"of {shorten(kappa.min())}."
             )
+        volume = np.log(axes).sum() if axes.ndim == 1 else np.linalg.slogdet(axes)[1]
+        constant = volume - 0.5 * n_columns * np.log(2.0 * np.pi)
+        points = self.transform(data)
         sizes = np.arange(n_points + 1.0)
         if np.all(kappa == kappa[0]):
-            return Prepared(isotropic, points, table=_table(kappa[0] + sizes, n_columns))
+            return Prepared(isotropic, points, _table(kappa[0] + sizes, n_columns), log_constant=constant)
         log_variance = np.zeros(n_points + 1)
         for value in kappa:
             log_variance += np.log1p(1.0 / (value + sizes))
-        return Prepared(anisotropic, points, table=-0.5 * log_variance[:, None], parameters=kappa)
+        return Prepared(anisotropic, points, -0.5 * log_variance[:, None], kappa, log_constant=constant)
+
+    def transform(self, data: np.ndarray) -> np.ndarray:
+        """Return data in the coordinates of `prepare`."""
+        _, axes = self._coordinates(data.shape[1])
+        centred = data - _columns("mean", self.mean, data.shape[1])
+        return np.multiply(centred, axes, out=centred) if axes.ndim == 1 else centred @ axes
+
+    def _coordinates(self, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return kappa, and what data are multiplied by: a number a column, or a matrix."""
+        if self.noise_cov is None and self.mean_cov is None:
+            noise = _columns("noise_sd", self.noise_sd, n_columns)
+            with np.errstate(over="ignore", under="ignore"):
+                return (noise / _columns("mean_sd", self.mean_sd, n_columns)) ** 2, 1.0 / noise
+        noise_cov = _covariance("noise", self.noise_sd, self.noise_cov, n_columns)
+        return _diagonalise(noise_cov, _covariance("mean", self.mean_sd, self.mean_cov, n_columns))
 
     def __repr__(self) -> str:
         shown = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ class Prepared(NamedTuple):
         Rows whose sums over clusters the function wants to know.
     table, parameters, integers : arrays, optional
         Whatever else it looks up.
+    log_constant : float, default 0
+        What the function leaves out of the log density of a point, the same for all points and clusters.
     """
 
     log_predictive: Kernel
@@ -31,6 +34,7 @@ class Prepared(NamedTuple):
     table: np.ndarray | None = None
     parameters: np.ndarray | None = None
     integers: np.ndarray | None = None
+    log_constant: float = 0.0
 
 
 class Component(ABC):
@@ -42,6 +46,10 @@ class Component(ABC):
     @abstractmethod
     def prepare(self, data: np.ndarray) -> Prepared:
         """Return the compiled function and what it needs to know of `data`, a finite two-dimensional array."""
+
+    def transform(self, data: np.ndarray) -> np.ndarray:
+        """Return rows of `points` for new data; needed by `predictive_density` only."""
+        raise TypeError(f"{type(self).__name__} must have a method transform(data) for predictive densities.")
 
 
 class Mixture(Target):
@@ -85,7 +93,20 @@ class Mixture(Target):
                 f"points, got {len(prepared.points)}."
             )
         shared = np.may_share_memory(prepared.points, data) if isinstance(data, np.ndarray) else False
-        super().__init__(prior=check_prior(prior), copy=shared, **prepared._asdict())
+        arguments = prepared._asdict()
+        self.log_constant = float(arguments.pop("log_constant"))
+        super().__init__(prior=check_prior(prior), copy=shared, **arguments)
+
+    def with_points(self, data: Any) -> Mixture:
+        """Return the same law, whose compiled function also knows new points: rows after those of the data."""
+        array = finite_array("grid", data, (1, 2))
+        array = array.reshape(len(array), -1)
+        if array.shape[1] != self.shape[1] or not len(array):
+            raise ValueError(f"grid must be points with {self.shape[1]} column(s), got shape {np.shape(data)}.")
+        rows = np.asarray(self.component.transform(array), dtype=np.float64)
+        larger = copy.copy(self)
+        larger.model = self.model._replace(points=np.concatenate([self.model.points, rows]))
+        return larger
 
     def __repr__(self) -> str:
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"

@@ -1,0 +1,233 @@
+"""Estimates under a deadline: many independent workers, each with a fixed amount of time or work.
+
+Every worker runs replicates one after another. Its value is the mean of those that it *completed* by the deadline; if
+there is none, it finishes its first one, late, and that is its value. Then the average over workers is unbiased (Glynn
+and Heidelberger 1990). Leaving out workers that completed none, or pooling all that was completed, is not: replicates
+that take long are then missing, and they are different from the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from copartition.chain import advance_chain, record_chain, start_chain
+from copartition.compiled.random import stream
+from copartition.couplings.base import Coupling
+from copartition.functionals import Functional
+from copartition.pacing import Chunks, Pause
+from copartition.replicate import Job, Results, Runner, prepare_job
+from copartition.results import Estimate, estimate_of
+from copartition.runs.description import describe
+from copartition.runs.estimating import make_job
+from copartition.runs.replicates import run_replicates
+from copartition.targets.base import Target
+from copartition.validation import integer, positive_number, shorten
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """A deadline in work: single-chain sweeps, a coupled one counting as two. The same on every machine."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        integer("Sweeps", self.count, 1)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """A deadline in CPU seconds of a worker. Results depend on the machine, and differ from run to run."""
+
+    count: float
+
+    def __post_init__(self) -> None:
+        positive_number("Seconds", self.count)
+
+
+def estimate_within(
+    target: Target,
+    functional: Functional | Sequence[Functional],
+    *,
+    workers: int,
+    deadline: Sweeps | Seconds,
+    burn_in: int = 100,
+    min_sweeps: int = 500,
+    lag: int = 100,
+    coupling: str | Coupling = "transport",
+    init: Any = None,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Estimate:
+    """Estimate an expectation without bias from workers that have a deadline each.
+
+    Parameters
+    ----------
+    target, functional, burn_in, min_sweeps, lag, coupling, init, seed
+        See `estimate`. Replicate r of worker w draws from ``SeedSequence(seed, spawn_key=(w, r))``.
+    workers : int
+        Number of independent workers, whatever the number of cores.
+    deadline : Sweeps or Seconds
+        What each of them has.
+    executor : concurrent.futures.Executor, optional
+        Where workers run; left out: threads on all cores.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Estimate
+        ``values`` has a row a worker; ``completed`` tells how many replicates it completed in time, 0 where its value
+        is that of a first replicate that came late.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> e = cp.estimate_within(
+    ...     posterior, cp.n_clusters(), workers=50, deadline=cp.Sweeps(200), burn_in=5, min_sweeps=50, lag=5, seed=1
+    ... )
+    >>> e.values.shape
+    (50, 1)
+    """
+    workers = integer("workers", workers, 1)
+    _check_deadline(deadline)
+    job = make_job(target, functional, burn_in, min_sweeps, lag, coupling, init, seed, None)
+    outcomes = run_replicates(partial(_work, job, deadline), workers, executor, progress, "workers")
+    description = describe(job, target.default_start if init is None else init) | {"deadline": repr(deadline)}
+    results = Results(
+        np.arange(workers), *[np.array(column) for column in zip(*[o[:5] for o in outcomes], strict=True)]
+    )
+    return replace(estimate_of(results, description), completed=np.array([o[5] for o in outcomes]))
+
+
+def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> tuple[Any, ...]:
+    """Do what one worker does: value, first meeting time, met, sweeps, seconds, number completed in time."""
+    prepare_job(job)
+    begin = time.thread_time()
+    total = np.zeros(job.size)
+    first: Results | None = None
+    completed = spent = number = 0
+    while True:
+        runner = Runner(job, [(worker, number)])
+        number += 1
+        late = _run_until(runner, deadline, begin, spent, first is not None, pause)
+        spent += runner.sweeps
+        if runner.ended:
+            results = runner.results()
+            first = first or results
+            if not late:
+                total += results.values[0]
+                completed += 1
+        if late:
+            break
+    assert first is not None
+    value = total / completed if completed else first.values[0]
+    seconds = time.thread_time() - begin
+    return value, int(first.meeting_times[0]), bool(first.met[0]), spent, seconds, completed
+
+
+def _run_until(
+    runner: Runner, deadline: Sweeps | Seconds, begin: float, spent: int, may_stop: bool, pause: Pause
+) -> bool:
+    """Run a replicate to its end, or, where that is allowed, to the deadline; return whether that has passed."""
+    chunks = Chunks()
+    while runner.ended == 0:
+        pause()
+        limit = 1 << 40
+        if isinstance(deadline, Sweeps) and may_stop:
+            limit = max(1, deadline.count - spent - runner.sweeps)
+        runner.advance(chunks.next(limit))
+        if may_stop and runner.ended == 0 and _passed(deadline, begin, spent + runner.sweeps):
+            return True
+    return _passed(deadline, begin, spent + runner.sweeps)
+
+
+def _passed(deadline: Sweeps | Seconds, begin: float, spent: int) -> bool:
+    if isinstance(deadline, Sweeps):
+        return spent > deadline.count
+    return time.thread_time() - begin > deadline.count
+
+
+def sample_within(
+    target: Target,
+    functional: Functional | Sequence[Functional],
+    *,
+    workers: int,
+    deadline: Sweeps | Seconds,
+    burn_in: int = 0,
+    init: Any = None,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Estimate:
+    """Average a functional along one ordinary chain a worker until its deadline: biased, for comparison.
+
+    Parameters
+    ----------
+    target, functional, init, seed, executor, progress
+        See `estimate_within`.
+    workers : int
+        Number of independent chains.
+    deadline : Sweeps or Seconds
+        What each has, burn-in included.
+    burn_in : int
+        Sweeps at the start that are left out of the average; at least one sweep is averaged, be it late.
+
+    Returns
+    -------
+    Estimate
+        ``values`` has a row a worker.
+    """
+    workers = integer("workers", workers, 1)
+    _check_deadline(deadline)
+    job = make_job(target, functional, burn_in, burn_in, 1, "independent", init, seed, None)
+    outcomes = run_replicates(partial(_average, job, deadline), workers, executor, progress, "workers")
+    description = describe(job, target.default_start if init is None else init) | {"deadline": repr(deadline)}
+    values, sweeps, seconds = (np.array(column) for column in zip(*outcomes, strict=True))
+    none = np.zeros(workers, dtype=np.int64)
+    return estimate_of(Results(np.arange(workers), values, none + 1, none == 0, sweeps, seconds), description)
+
+
+def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> tuple[np.ndarray, int, float]:
+    begin = time.thread_time()
+    random = stream(job.seed, worker)
+    chain = start_chain(job.target, job.start, random)
+    burn_in = job.settings.burn_in
+    if burn_in:
+        chain = advance_chain(job.target, chain, random, burn_in)
+    total = np.zeros(job.size)
+    kept = 0
+    chunks = Chunks()
+    while kept == 0 or not _passed(deadline, begin, burn_in + kept + 1):
+        pause()
+        left = deadline.count - burn_in - kept if isinstance(deadline, Sweeps) else 1 << 40
+        draws = np.zeros((chunks.next(max(1, int(left))), job.size))
+        column = 0
+        before = random.copy()
+        for f in job.functionals:  # the same sweeps for each: the last of them moves the chain on
+            random[:] = before
+            part = np.ascontiguousarray(draws[:, column : column + f.size])
+            moved = record_chain(job.target, _copy(chain), random, f, part)
+            draws[:, column : column + f.size] = part
+            column += f.size
+        chain = moved
+        total += draws.sum(axis=0)
+        kept += len(draws)
+    return total / kept, burn_in + kept, time.thread_time() - begin
+
+
+def _copy(chain: Any) -> Any:
+    return type(chain)(*[array.copy() for array in chain])
+
+
+def _check_deadline(value: Any) -> None:
+    if not isinstance(value, Sweeps | Seconds):
+        raise TypeError(f"deadline must be Sweeps(n) or Seconds(s), got {shorten(value)}.")

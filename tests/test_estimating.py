@@ -1,0 +1,405 @@
+"""Estimates: the same bits everywhere, nothing lost, clear errors."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import naive
+import small
+from conftest import JIT_DISABLED
+from copartition.runs.store import Store
+
+COUNT = 4 if JIT_DISABLED else 200
+SETTINGS = {"burn_in": 1, "min_sweeps": 6, "lag": 2, "seed": 5, "init": "prior"}
+
+
+def run(**changes):
+    arguments = {"replicates": COUNT, **SETTINGS, **changes}
+    return cp.estimate(small.scalar()[0], [cp.n_clusters(), cp.largest_clusters(2)], **arguments)
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return run()
+
+
+def assert_same(e, expected):
+    assert np.array_equal(e.values, expected.values)
+    assert np.array_equal(e.meeting_times, expected.meeting_times)
+    assert np.array_equal(e.sweeps, expected.sweeps)
+    assert np.array_equal(e.met, expected.met)
+
+
+def test_fields_and_table(undisturbed):
+    e = undisturbed
+    assert e.values.shape == (COUNT, 3)
+    assert e.components == ["n_clusters", "largest_clusters(2)[0]", "largest_clusters(2)[1]"]
+    np.testing.assert_allclose(e.mean, e.values.mean(axis=0))
+    np.testing.assert_allclose(e.stderr, e.values.std(axis=0, ddof=1) / np.sqrt(COUNT))
+    low, high = e.interval(0.9)
+    wide_low, wide_high = e.interval(0.99)
+    assert np.all((wide_low < low) & (low < e.mean) & (e.mean < high) & (high < wide_high))
+    assert e.censored == 0
+    assert "BIASED" not in str(e)
+    assert "largest_clusters(2)[1]" in str(e)
+    assert f"{COUNT} replicates, Transport(), burn_in 1, min_sweeps 6, lag 2" in str(e)
+    assert e.made_by["version"] == cp.__version__
+    assert e.made_by["seed"] == 5
+    again = pickle.loads(pickle.dumps(e))
+    assert_same(again, e)
+    assert str(again) == str(e)
+    with pytest.raises(ValueError, match=r"level must lie between 0 and 1, got 1.5"):
+        e.interval(1.5)
+
+
+def test_censored_pairs_are_kept_and_shouted_about():
+    e = cp.estimate(
+        small.scalar()[0], cp.n_clusters(), replicates=COUNT, burn_in=0, min_sweeps=2, lag=2, max_sweeps=2, seed=1,
+        coupling="independent",
+    )  # fmt: skip
+    assert e.censored == np.sum(~e.met) > 0
+    assert np.all(e.meeting_times[~e.met] == 2)
+    assert str(e).startswith("TRUNCATED AT 2 SWEEPS, BIASED")
+    assert e.censored / COUNT < e.censored_bound() <= 1.0
+
+
+@pytest.mark.compiled
+def test_same_bits_on_threads_and_processes(undisturbed):
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
+        assert_same(run(executor=one), undisturbed)
+        assert_same(run(executor=two), undisturbed)
+    assert_same(run(executor="processes"), undisturbed)
+
+
+def test_same_bits_in_batches_of_any_size(undisturbed, monkeypatch):
+    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 1)
+    assert_same(run(replicates=4), run(replicates=4))
+    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 3)
+    assert_same(run(), undisturbed)
+
+
+@pytest.fixture(scope="module")
+def dask_cluster(tmp_path_factory):
+    """A real scheduler and two real workers, each a process of its own."""
+    distributed = pytest.importorskip("distributed")
+    folder = tmp_path_factory.mktemp("dask")
+    binary = Path(sys.executable).parent
+    tests = str(Path(__file__).parent)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([tests, str(Path(tests).parent / "examples")])}
+    file = folder / "scheduler.json"
+    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    scheduler = subprocess.Popen(
+        [
+            binary / "dask",
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            file,
+        ],
+        **quiet,
+    )
+    while not file.exists():
+        time.sleep(0.1)
+    workers = [
+        subprocess.Popen(
+            [binary / "dask", "worker", "--scheduler-file", file, "--nthreads", "1", "--no-dashboard", "--no-nanny"],
+            **quiet,
+        )
+        for _ in range(2)
+    ]
+    client = distributed.Client(scheduler_file=str(file))
+    client.wait_for_workers(2, timeout=60)
+    yield client, workers
+    client.close()
+    for process in (*workers, scheduler):
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore")
+def test_same_bits_on_a_dask_cluster_even_when_a_worker_is_killed(dask_cluster, undisturbed):
+    client, workers = dask_cluster
+    assert_same(run(executor=client), undisturbed)
+    target = small.scalar()[0]
+    longer = {"replicates": 30_000, "burn_in": 1, "min_sweeps": 300, "lag": 2, "seed": 5}
+    expected = cp.estimate(target, cp.n_clusters(), **longer)
+    with ThreadPoolExecutor(1) as background:
+        future = background.submit(cp.estimate, target, cp.n_clusters(), executor=client, **longer)
+        time.sleep(1.0)
+        assert not future.done()
+        workers[0].kill()
+        e = future.result(timeout=120)
+    assert_same(e, expected)
+
+
+def test_a_store_continues_where_it_stopped(tmp_path, undisturbed):
+    path = tmp_path / "run.db"
+    half = run(store=path, replicates=COUNT // 2)
+    assert len(half.values) == COUNT // 2
+    assert_same(run(store=path), undisturbed)
+    assert_same(run(store=path), undisturbed)  # nothing left to do
+    loaded = cp.Estimate.load(path)
+    assert_same(loaded, undisturbed)
+    assert loaded.made_by["settings"]["lag"] == 2
+    assert len(run(store=path, replicates=2).values) == 2
+
+
+def test_a_store_refuses_another_run_and_says_what_differs(tmp_path):
+    path = tmp_path / "run.db"
+    run(store=path, replicates=2)
+    before = path.read_bytes()
+    for changes, word in (
+        ({"lag": 3}, "settings"),
+        ({"seed": 6}, "seed"),
+        ({"coupling": "maximal"}, "coupling"),
+        ({"init": "singletons"}, "init"),
+    ):
+        with pytest.raises(cp.StoreError, match=f"belongs to another run: .*{word} is"):
+            run(store=path, **changes)
+    with pytest.raises(cp.StoreError, match="fingerprint is"):
+        cp.estimate(small.diagonal()[0], [cp.n_clusters(), cp.largest_clusters(2)], store=path, **SETTINGS)
+    assert path.read_bytes() == before
+
+
+def test_a_store_can_be_read_while_it_is_written(tmp_path, undisturbed):
+    path = tmp_path / "run.db"
+    run(store=path, replicates=2)
+    store = Store(path, Store(path).description)
+    assert len(cp.Estimate.load(path).values) == 2
+    store.close()
+
+
+@pytest.mark.parametrize("content", [b"not a database at all", b"", b"SQLite format 3\x00" + b"\x00" * 200])
+def test_foreign_and_truncated_files_are_refused_untouched(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    if not content:
+        assert len(run(store=path, replicates=1).values) == 1  # an empty file is as good as none
+        return
+    with pytest.raises(cp.StoreError, match="left as it is"):
+        run(store=path)
+    assert path.read_bytes() == content
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    before = other.read_bytes()
+    with pytest.raises(cp.StoreError, match="database of another program"):
+        run(store=other)
+    assert other.read_bytes() == before
+
+
+def test_a_store_that_lost_its_end_is_refused(tmp_path):
+    path = tmp_path / "run.db"
+    run(store=path, replicates=2)
+    content = path.read_bytes()
+    cut = tmp_path / "cut.db"
+    cut.write_bytes(content[: len(content) // 2])
+    with pytest.raises(cp.StoreError, match=r"cannot be used|cannot be read"):
+        run(store=cut)
+
+
+def test_a_missing_store_cannot_be_loaded(tmp_path):
+    with pytest.raises(cp.StoreError, match="There is no store at"):
+        cp.Estimate.load(tmp_path / "nothing.db")
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):
+    with pytest.raises(cp.StoreError, match="cannot be used"):
+        run(store=tmp_path / "no" / "such" / "folder" / "run.db")
+
+
+@pytest.mark.compiled
+def test_a_full_disk_is_a_clear_error_and_the_store_stays_valid(tmp_path):
+    """A real limit on file size in a process of its own."""
+    path = tmp_path / "run.db"
+    code = f"""
+        import resource, signal
+        import numpy as np
+        import copartition as cp
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        arguments = dict(burn_in=0, min_sweeps=2, lag=1, store={str(path)!r})
+        cp.estimate(target, cp.n_clusters(), replicates=10, **arguments)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+        try:
+            cp.estimate(target, cp.n_clusters(), replicates=200_000, **arguments)
+        except cp.StoreError as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert "cannot be written" in done.stdout
+    assert len(cp.Estimate.load(path).values) >= 10
+
+
+KILLED = """
+    import sys
+    import copartition as cp
+    target = cp.Mixture([-1.3, -0.4, 0.2, 1.1, 2.6], cp.Gaussian(noise_sd=0.8, mean_sd=1.7), cp.DirichletProcess(0.9))
+    arguments = dict(replicates=60_000, burn_in=1, min_sweeps=60, lag=2, seed=5)
+    store = sys.argv[1] if len(sys.argv) > 1 else None
+    e = cp.estimate(target, cp.n_clusters(), store=store, **arguments)
+    print(e.values.sum(), len(e.values), e.meeting_times.sum())
+"""
+
+
+@pytest.mark.compiled
+def test_killing_the_process_loses_no_whole_batch(tmp_path):
+    """SIGKILL at 20 random moments, then to the end: the same as undisturbed."""
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(KILLED))
+    path = tmp_path / "run.db"
+    expected = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
+    chance = random.Random(1)
+    for _ in range(20):
+        process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.6, 1.3))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    done = subprocess.run([sys.executable, script, path], capture_output=True, text=True, check=True).stdout
+    assert done == expected
+
+
+@pytest.mark.compiled
+def test_an_interruption_keeps_what_is_done(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(KILLED).replace("60_000", "3_000_000"))
+    path = tmp_path / "run.db"
+    process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(3.0)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    assert b"KeyboardInterrupt" in error
+    assert len(cp.Estimate.load(path).values) > 0
+
+
+def fails_sometimes(labels):
+    if labels.max() == 3:
+        raise RuntimeError("four clusters are too many")
+    return 1.0
+
+
+def test_an_error_names_the_replicate_and_keeps_the_others(tmp_path):
+    path = tmp_path / "run.db"
+    target = small.scalar()[0]
+    settings = {"replicates": 12, "burn_in": 0, "min_sweeps": 2, "lag": 1, "seed": 3}
+    with pytest.raises(
+        cp.ReplicateError, match=r"Replicate \d+.* could not be run: RuntimeError: four clusters"
+    ) as caught:
+        cp.estimate(target, cp.functional(fails_sometimes), store=path, **settings)
+    kept = cp.Estimate.load(path)
+    assert 0 < len(kept.values) < 12
+    assert f"({len(kept.values)} other replicates finished; they are in the store)" in str(caught.value)
+    for wrong, message in (
+        (lambda labels: np.nan, "must return 1 finite"),
+        (lambda labels: [1, 2], "must return 1 finite"),
+    ):
+        with pytest.raises(cp.ReplicateError, match=message):
+            cp.estimate(target, cp.functional(wrong), **settings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"burn_in": 7}, "burn_in must be at most min_sweeps, 6, got 7"),
+        ({"lag": 0}, "lag must be a whole number of at least 1, got 0"),
+        ({"replicates": 0}, "replicates must be a whole number of at least 1, got 0"),
+        ({"max_sweeps": 3}, "max_sweeps must be at least the lag and min_sweeps, 6, got 3"),
+        ({"executor": "cloud"}, "executor must be None, 'processes'"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"coupling": "best"}, "coupling must be"),
+    ],
+)
+def test_bad_input_is_refused(changes, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        run(**changes)
+
+
+def test_functionals_are_checked():
+    target = small.scalar()[0]
+    with pytest.raises(ValueError, match="one to 4 functionals, got 0"):
+        cp.estimate(target, [])
+    with pytest.raises(TypeError, match="functional must be a functional"):
+        cp.estimate(target, [len])
+    with pytest.raises(TypeError, match="predictive_density needs a Mixture"):
+        cp.estimate(small.coloring()[0], cp.predictive_density([0.0]))
+    with pytest.raises(ValueError, match=r"grid must be points with 1 column"):
+        cp.estimate(target, cp.predictive_density(np.zeros((2, 3))))
+    with pytest.raises(ValueError, match="edges must be two or more increasing"):
+        cp.cluster_sizes_histogram([3, 2])
+
+
+def test_progress_shows_the_estimate(capsys):
+    run(progress=True)
+    assert f"{COUNT}/{COUNT}" in capsys.readouterr().err
+    seen = []
+    run(progress=lambda *state: seen.append(state))
+    assert seen[-1][0] == seen[-1][1] == COUNT
+
+
+# --- deadlines -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+def test_a_deadline_in_sweeps_is_unbiased_and_the_naive_average_is_not():
+    """A deadline so tight that most workers complete nothing: 20,000 workers, 4 standard errors."""
+    data = np.array([-1.6, -1.4, 1.5, 1.7])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.7, mean_sd=2.0), cp.DirichletProcess(0.3))
+    density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.49, np.eye(1) * 4, np.zeros(1), 0.3)
+    states, law = naive.law(density, 4)
+    exact = law @ np.array([len(set(state)) for state in states])
+    e = cp.estimate_within(
+        target, cp.n_clusters(), workers=20_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=2
+    )
+    assert np.mean(e.completed > 0) < 0.5
+    assert abs(e.mean[0] - exact) < 4 * e.stderr[0]
+    in_time = e.values[e.completed > 0, 0]
+    assert abs(in_time.mean() - exact) > 10 * in_time.std() / np.sqrt(len(in_time))
+
+
+def test_workers_keep_to_their_deadline():
+    target = small.scalar()[0]
+    workers = 3 if JIT_DISABLED else 50
+    arguments = {"workers": workers, "burn_in": 0, "min_sweeps": 4, "lag": 1, "seed": 2}
+    e = cp.estimate_within(target, [cp.n_clusters(), cp.largest_clusters(2)], deadline=cp.Sweeps(40), **arguments)
+    assert e.values.shape == (workers, 3)
+    assert np.all(e.completed >= 1)
+    again = cp.estimate_within(target, [cp.n_clusters(), cp.largest_clusters(2)], deadline=cp.Sweeps(40), **arguments)
+    assert np.array_equal(e.values, again.values)
+    in_seconds = cp.estimate_within(target, cp.n_clusters(), deadline=cp.Seconds(0.01), **arguments)
+    assert in_seconds.values.shape == (workers, 1)
+
+
+def test_ordinary_chains_under_a_deadline():
+    target = small.scalar()[0]
+    workers = 2 if JIT_DISABLED else 20
+    both = [cp.n_clusters(), cp.largest_clusters(2)]
+    s = cp.sample_within(target, both, workers=workers, deadline=cp.Sweeps(12), burn_in=2, seed=4)
+    assert s.sweeps.tolist() == [12] * workers
+    expected = cp.sample(target, cp.n_clusters(), sweeps=10, burn_in=2, chains=workers, seed=4)
+    np.testing.assert_allclose(s.values[:, 0], expected.draws.mean(axis=(1, 2)))
+    assert cp.sample_within(target, both, workers=2, deadline=cp.Seconds(0.005)).values.shape == (2, 3)
+    with pytest.raises(TypeError, match=r"deadline must be Sweeps\(n\) or Seconds\(s\), got 3"):
+        cp.sample_within(target, both, workers=2, deadline=3)
+    with pytest.raises(ValueError, match="Sweeps must be"):
+        cp.Sweeps(0)
+    with pytest.raises(ValueError, match="Seconds must be positive"):
+        cp.Seconds(-1.0)
