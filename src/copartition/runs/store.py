@@ -8,6 +8,7 @@ made; a call that would make them differently is refused, with what differs.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -40,30 +41,16 @@ class Store:
         is_new = not self.path.exists() or self.path.stat().st_size == 0
         if is_new and description is None:
             raise StoreError(f"There is no store at {str(path)!r}.")
-        if not is_new:
-            _check_header(self.path)
         try:
-            self._connection = _connect(self.path, read_only=description is None)
             if is_new:
-                assert description is not None
-                self._create(description)
+                _create(self.path, description or {})
+            _check_header(self.path)
+            self._connection = _connect(self.path, read_only=description is None)
             self.description: dict[str, Any] = self._read_description()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise StoreError(f"The store {str(path)!r} cannot be used: {error}.") from error
         if description is not None:
             _check_same(self.path, self.description, description)
-
-    def _create(self, description: dict[str, Any]) -> None:
-        with self._connection as c:
-            c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            c.execute(f"PRAGMA user_version = {FORMAT}")
-            c.execute("CREATE TABLE description (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            c.execute(
-                "CREATE TABLE replicates (number INTEGER PRIMARY KEY, meeting_time INTEGER NOT NULL, "
-                "met INTEGER NOT NULL, sweeps INTEGER NOT NULL, seconds REAL NOT NULL, value BLOB NOT NULL)"
-            )
-            rows = [(key, json.dumps(value)) for key, value in description.items()]
-            c.executemany("INSERT INTO description VALUES (?, ?)", rows)
 
     def _read_description(self) -> dict[str, Any]:
         rows = self._connection.execute("SELECT key, value FROM description").fetchall()
@@ -114,6 +101,27 @@ class Store:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _create(path: Path, description: dict[str, Any]) -> None:
+    """Make the file under another name first: whatever happens, a store is either whole or not there."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        connection = sqlite3.connect(draft)
+        with connection as c:
+            c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            c.execute(f"PRAGMA user_version = {FORMAT}")
+            c.execute("CREATE TABLE description (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            c.execute(
+                "CREATE TABLE replicates (number INTEGER PRIMARY KEY, meeting_time INTEGER NOT NULL, "
+                "met INTEGER NOT NULL, sweeps INTEGER NOT NULL, seconds REAL NOT NULL, value BLOB NOT NULL)"
+            )
+            rows = [(key, json.dumps(value)) for key, value in description.items()]
+            c.executemany("INSERT INTO description VALUES (?, ?)", rows)
+        connection.close()
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _check_header(path: Path) -> None:
