@@ -1,0 +1,173 @@
+"""The command line, as a person types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import copartition as cp
+from conftest import JIT_DISABLED
+from copartition import datasets
+from copartition.cli import main
+
+FAST = ["--replicates", "3" if JIT_DISABLED else "40", "--lag", "2"]
+SHORT = [*FAST, "--burn-in", "1", "--min-sweeps", "3"]
+MODEL = ["--noise-sd", "1", "--mean-sd", "3"]
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("name,x,y\na,0.0,1.0\nb,0.1,1.5\nc,5.0,-1.0\nd,5.5,-1.2\n")
+    return path
+
+
+def test_estimate_prints_a_table(table):
+    result = call("estimate", table, *MODEL, *SHORT, "--functional", "n_clusters", "--functional", "largest:2")
+    assert result.exit_code == 0, result.output
+    assert "n_clusters" in result.output
+    assert "largest_clusters(2)[1]" in result.output
+
+
+def test_json_is_what_the_package_gives(table):
+    result = call(
+        "estimate", table, "--columns", "x", *MODEL, *SHORT, "--seed", "3", "--functional", "n_clusters", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.output)
+    target = cp.Mixture([0.0, 0.1, 5.0, 5.5], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    e = cp.estimate(
+        target, cp.n_clusters(), replicates=int(FAST[1]), lag=2, burn_in=1, min_sweeps=3, seed=3, init="one_cluster"
+    )
+    assert answer["mean"] == e.mean.tolist()
+    assert answer["biased"] is False
+    assert answer["made_by"]["seed"] == 3
+
+
+def test_meet_and_the_bundled_example():
+    if JIT_DISABLED:
+        pytest.skip("82 galaxies take too long in plain Python")
+    result = call("meet", "--example", "galaxies", *FAST)
+    assert result.exit_code == 0, result.output
+    assert "40 pairs, coupling Transport(), lag 2" in result.output
+    answer = json.loads(call("meet", "--example", "galaxies", *FAST, "--json", "--coupling", "maximal").output)
+    assert len(answer["meeting_times"]) == 40
+    assert answer["coupling"] == "Maximal()"
+    assert datasets.galaxies().mean() == pytest.approx(20.8315, abs=1e-3)  # published: 20.83
+
+
+def test_stores_go_on(table, tmp_path):
+    store = tmp_path / "run.db"
+    assert call("estimate", table, *MODEL, *SHORT, "--store", store).exit_code == 0
+    result = call("estimate", table, *MODEL, *SHORT, "--store", store, "--replicates", "5", "--json")
+    assert json.loads(result.output)["replicates"] == 5
+    other = call("estimate", table, *MODEL, *SHORT, "--store", store, "--lag", "3")
+    assert other.exit_code == 2
+    assert "belongs to another run: settings is" in other.output
+
+
+def test_other_files(tmp_path, table):
+    data = np.array([[0.0, 1.0], [0.1, 1.5], [5.0, -1.0], [5.5, -1.2]])
+    np.save(tmp_path / "points.npy", data)
+    (tmp_path / "points.tsv").write_text("\n".join("\t".join(map(str, row)) for row in data))
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"x": data[:, 0], "y": data[:, 1]}), tmp_path / "points.parquet")
+    for name in ("points.npy", "points.tsv", "points.parquet", "points.csv"):
+        assert np.array_equal(datasets.read_table(tmp_path / name), data), name
+    assert np.array_equal(datasets.read_table(table, ["y"]), data[:, 1:])
+    assert np.array_equal(datasets.read_table(table, ["2"]), data[:, 1:])
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("x,y\n1,2\n3,\n", MODEL, r"row 2, column 'y': expected a number, got ''"),
+        ("x,y\n1,2\n3,abc\n", MODEL, r"row 2, column 'y': expected a number, got 'abc'"),
+        ("x,y\n1,2\n3\n", MODEL, "line 3: expected 2 columns, got 1"),
+        ("", MODEL, "is empty"),
+        ("x,y\n", MODEL, "has a header and no rows"),
+        ("x,y\n1,nan\n", MODEL, "data must be finite"),
+        ("x,y\n1,2\n", [], "Give --noise-sd"),
+        ("x,y\n1,2\n", [*MODEL, "--columns", "z"], "has no column 'z'; it has x, y"),
+        ("x,y\n1,2\n1,3\n", [*MODEL, "--standardize"], "column 0 is constant"),
+        ("x,y\n1,2\n", [*MODEL, "--alpha", "-1"], "alpha must be positive"),
+        ("x,y\n1,2\n", [*MODEL, "--coupling", "best"], "--coupling must be transport"),
+        ("x,y\n1,2\n", [*MODEL, "--metric", "euclid"], "metric must be 'hamming' or 'vi'"),
+        ("x,y\n1,2\n", [*MODEL, "--functional", "variance"], "--functional must be n_clusters"),
+        ("x,y\n1,2\n", [*MODEL, "--functional", "largest:x"], "--functional largest:x"),
+        ("x,y\n1,2\n", [*MODEL, "--lag", "0"], "lag must be a whole number of at least 1"),
+        ("x,y\n1,2\n", [*MODEL, "--init", "kmeans"], "init must be"),
+        ("x,y\n1,2\n", [*MODEL, "--example", "galaxies"], "Give either DATA or --example"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(tmp_path, content, arguments, message):
+    path = tmp_path / "points.csv"
+    path.write_text(content)
+    result = call("estimate", path, *arguments)
+    assert result.exit_code == 2
+    assert re.search(message, result.output), result.output
+    assert "Traceback" not in result.output
+
+
+def test_no_data_and_unknown_kinds_of_files(tmp_path):
+    assert call("estimate").exit_code == 2
+    assert "There is no file" in call("estimate", tmp_path / "nothing.csv", *MODEL).output
+    odd = tmp_path / "points.xlsx"
+    odd.write_text("")
+    assert "must be a .csv, .tsv, .npy or .parquet file" in call("estimate", odd, *MODEL).output
+    np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
+    assert "one or two dimensions" in call("estimate", tmp_path / "cube.npy", *MODEL).output
+
+
+@pytest.mark.compiled
+def test_no_scheduler_at_the_address(table):
+    pytest.importorskip("distributed")
+    result = call("estimate", table, *MODEL, *SHORT, "--dask", "tcp://127.0.0.1:1")
+    assert result.exit_code == 2
+    assert "no scheduler answers at 'tcp://127.0.0.1:1'" in result.output
+
+
+@pytest.mark.compiled
+def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
+    """A real terminal: the progress bar shows, Ctrl-C stops, and the same command goes on."""
+    store = tmp_path / "run.db"
+    program = Path(sys.executable).parent / "copartition"
+    command = [program, "estimate", "--example", "galaxies", "--replicates", "1000000", "--store", store]
+    parent, child = pty.openpty()
+    process = subprocess.Popen([str(part) for part in command], stdin=child, stdout=child, stderr=child)
+    os.close(child)
+    seen = b""
+    begin = time.monotonic()
+    interrupted = False
+    while process.poll() is None and time.monotonic() - begin < 60:
+        if select.select([parent], [], [], 0.2)[0]:
+            try:
+                seen += os.read(parent, 65536)
+            except OSError:
+                break
+        if not interrupted and b"+-" in seen and time.monotonic() - begin > 3:
+            process.send_signal(signal.SIGINT)
+            interrupted = True
+    process.wait(timeout=20)
+    assert process.returncode == 130
+    assert b"/1000000" in seen
+    kept = re.search(rb"Interrupted: (\d+) replicates are kept in", seen.replace(b"\r\n", b" "))
+    assert kept, seen[-500:]
+    assert len(cp.Estimate.load(store).values) == int(kept.group(1)) > 0
