@@ -1,6 +1,7 @@
 # make install   set up .venv with the package and all that tests and benchmarks use
 # make test      formatter check, linter, type checker, all tests, and coverage of the kernels in plain Python
 # make run       the main job: meeting times of the three couplings on the model of Figure 1, with a plot in out/
+# make evidence  statistical evidence that takes longer than tests may, written to docs/evidence.md
 # make bench     speed, as ratios within one run, written to benchmarks/RESULTS.md
 # make format    let ruff format and fix what it can
 
@@ -8,7 +9,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: install test lint check coverage run bench format clean
+.PHONY: install test lint check coverage run evidence bench format clean
 
 install: $(READY)
 
@@ -36,6 +37,9 @@ coverage: $(READY)
 
 run: $(READY)
 	$(BIN)/python examples/figure1_meeting_times.py
+
+evidence: $(READY)
+	$(BIN)/python evidence/run.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import runs
 import scaling
 import solver
 import sweeps
 from report import Report
 
-PARTS = {"sweeps": sweeps.measure, "solver": solver.measure, "scaling": scaling.measure}
+PARTS = {"sweeps": sweeps.measure, "solver": solver.measure, "scaling": scaling.measure, "runs": runs.measure}
 
 
 def main() -> None:

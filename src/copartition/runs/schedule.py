@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 
 import numpy as np
@@ -19,14 +19,15 @@ class Schedule:
 
     Parameters
     ----------
-    indices : iterable of int
+    indices : sequence of int
         The replicates to run.
     keep : callable
         Gets the results of each batch as it ends.
     """
 
-    def __init__(self, indices: Iterable[int], keep: Callable[[Results], None]) -> None:
-        self._waiting = iter(indices)
+    def __init__(self, indices: Sequence[int], keep: Callable[[Results], None]) -> None:
+        self._waiting = indices
+        self._next = 0
         self._again: list[int] = []
         self._keep = keep
         self._size = 1
@@ -38,7 +39,7 @@ class Schedule:
         try:
             while True:
                 while len(under_way) < 2 * workers.count:
-                    batch = self._next_batch()
+                    batch = self._next_batch(workers.count)
                     if not batch:
                         break
                     under_way[workers.submit(batch)] = batch
@@ -57,13 +58,15 @@ class Schedule:
                     self._take(future, batch)
             raise
 
-    def _next_batch(self) -> list[int]:
-        batch = [self._again.pop() for _ in range(min(self._size, len(self._again)))]
-        while len(batch) < self._size:
-            index = next(self._waiting, None)
-            if index is None:
-                break
-            batch.append(index)
+    def _next_batch(self, workers: int) -> list[int]:
+        if self._again:
+            again, self._again = self._again[: self._size], self._again[self._size :]
+            return again
+        # Smaller batches towards the end, so that no worker waits long for the last one.
+        remaining = len(self._waiting) - self._next
+        size = min(self._size, -(-remaining // (4 * workers)))
+        batch = list(self._waiting[self._next : self._next + size])
+        self._next += size
         return batch
 
     def _take(self, future: Future[Outcome], batch: list[int]) -> None:

@@ -56,10 +56,6 @@ class Store:
         rows = self._connection.execute("SELECT key, value FROM description").fetchall()
         return {key: json.loads(value) for key, value in rows}
 
-    def numbers(self) -> set[int]:
-        """Return the numbers of the replicates that are there."""
-        return {number for (number,) in self._connection.execute("SELECT number FROM replicates")}
-
     def append(self, results: Results) -> None:
         """Add replicates, all of them or, if that fails, none."""
         values = np.ascontiguousarray(results.values)
@@ -83,24 +79,31 @@ class Store:
     def read(self, limit: int | None = None) -> Results:
         """Return the replicates whose numbers are below `limit`, in order."""
         below = (1 << 62) if limit is None else limit
+        size = len(self.description["components"])
         query = (
             "SELECT number, meeting_time, met, sweeps, seconds, value FROM replicates WHERE number < ? ORDER BY number"
         )
-        rows = self._connection.execute(query, (below,)).fetchall()
-        numbers, times, met, sweeps, seconds, blobs = zip(*rows, strict=True) if rows else ([],) * 6
-        size = len(self.description["components"])
-        return Results(
-            np.array(numbers, dtype=np.int64),
-            np.frombuffer(b"".join(blobs)).reshape(len(rows), size),
-            np.array(times, dtype=np.int64),
-            np.array(met, dtype=bool),
-            np.array(sweeps, dtype=np.int64),
-            np.array(seconds, dtype=np.float64),
-        )
+        cursor = self._connection.execute(query, (below,))
+        pieces = [_results_of([], size)]
+        while rows := cursor.fetchmany(20_000):
+            pieces.append(_results_of(rows, size))
+        return Results(*[np.concatenate(parts) for parts in zip(*pieces, strict=True)])
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _results_of(rows: list[tuple[Any, ...]], size: int) -> Results:
+    numbers, times, met, sweeps, seconds, blobs = zip(*rows, strict=True) if rows else ([],) * 6
+    return Results(
+        np.array(numbers, dtype=np.int64),
+        np.frombuffer(b"".join(blobs)).reshape(len(rows), size),
+        np.array(times, dtype=np.int64),
+        np.array(met, dtype=bool),
+        np.array(sweeps, dtype=np.int64),
+        np.array(seconds, dtype=np.float64),
+    )
 
 
 def _create(path: Path, description: dict[str, Any]) -> None:
