@@ -23,7 +23,16 @@ def test_example_in_the_readme_runs(capsys):
     exec(compile(code, "README.md", "exec"), {})
     out = capsys.readouterr().out
     assert "200 pairs" in out
-    assert "largest_clusters(4)" in out
+    assert "largest_clusters(4)[3]" in out
+
+
+@pytest.mark.compiled
+def test_page_on_estimates_runs(capsys):
+    scope: dict = {}
+    for code in blocks("docs/estimates.md"):
+        exec(compile(code, "docs/estimates.md", "exec"), scope)
+    assert "largest_clusters(3)[2]" in capsys.readouterr().out
+    assert len(scope["e"].values) == 100
 
 
 @pytest.mark.compiled
