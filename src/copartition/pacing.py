@@ -24,10 +24,15 @@ class Chunks:
 
     Long enough that the cost of a call does not count, short enough for interruptions and progress in between. They
     depend on the speed of the machine, and results must not depend on them.
+
+    Parameters
+    ----------
+    n_points : int
+        For the first guess: an update takes some 100 nanoseconds, often more.
     """
 
-    def __init__(self) -> None:
-        self._size = 8
+    def __init__(self, n_points: int) -> None:
+        self._size = max(1, 100_000 // n_points)
         self._asked: float | None = None
 
     def next(self, remaining: int) -> int:

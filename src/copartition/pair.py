@@ -28,7 +28,7 @@ def start_pair(
     """Return x after `lag` sweeps and y at its start, all chance from `random`."""
     x = start_chain(target, start, random)
     y = start_chain(target, start, random)
-    chunks = Chunks()
+    chunks = Chunks(target.n_points)
     while lag > 0:
         pause()
         sweeps = chunks.next(lag)

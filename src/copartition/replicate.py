@@ -176,7 +176,7 @@ class Runner:
 
     def run(self, pause: Pause) -> Results:
         """Run all to the end."""
-        chunks = Chunks()
+        chunks = Chunks(self.job.target.n_points)
         while self.ended < len(self.indices):
             pause()
             self.advance(chunks.next(1 << 40))

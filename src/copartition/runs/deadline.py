@@ -138,7 +138,7 @@ def _run_until(
     runner: Runner, deadline: Sweeps | Seconds, begin: float, spent: int, may_stop: bool, pause: Pause
 ) -> bool:
     """Run a replicate to its end, or, where that is allowed, to the deadline; return whether that has passed."""
-    chunks = Chunks()
+    chunks = Chunks(runner.job.target.n_points)
     while runner.ended == 0:
         pause()
         limit = 1 << 40
@@ -205,7 +205,7 @@ def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) ->
         chain = advance_chain(job.target, chain, random, burn_in)
     total = np.zeros(job.size)
     kept = 0
-    chunks = Chunks()
+    chunks = Chunks(job.target.n_points)
     while kept == 0 or not _passed(deadline, begin, burn_in + kept + 1):
         pause()
         left = deadline.count - burn_in - kept if isinstance(deadline, Sweeps) else 1 << 40

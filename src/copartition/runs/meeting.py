@@ -129,7 +129,7 @@ def _meet(
     random = stream(seed, index)
     pair = start_pair(target, coupling, start, lag, random, pause)
     traces = [pair.distance.copy()]
-    chunks = Chunks()
+    chunks = Chunks(target.n_points)
     done = 0
     begin = time.thread_time()
     while pair.distance[0] > 0 and lag + done < max_sweeps:

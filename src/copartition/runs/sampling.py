@@ -103,7 +103,7 @@ def _run(
     begin = time.thread_time()
     chain = start_chain(target, start, random)
     draws = np.zeros((sweeps, functional.size))
-    chunks = Chunks()
+    chunks = Chunks(target.n_points)
     done = 0
     while done < burn_in:
         pause()

@@ -30,7 +30,7 @@ class Schedule:
         self._next = 0
         self._again: list[int] = []
         self._keep = keep
-        self._size = 1
+        self._size = 8
         self.failures: list[Failure] = []
 
     def run(self, workers: Workers) -> None:
@@ -77,8 +77,8 @@ class Schedule:
         if len(results.indices):
             self._keep(results)
             mean = max(float(np.mean(results.seconds)), 1e-7)
-            # Batches grow slowly: the first replicates may have been short ones.
-            self._size = int(max(1, min(2 * self._size, SECONDS_A_BATCH / mean, LARGEST_BATCH)))
+            # Batches grow step by step: the first replicates may have been short ones.
+            self._size = int(max(1, min(4 * self._size, SECONDS_A_BATCH / mean, LARGEST_BATCH)))
         if failure is not None:
             self.failures.append(failure)
             done = {*results.indices.tolist(), failure.number}
