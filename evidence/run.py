@@ -75,13 +75,13 @@ def deadlines() -> list[str]:
         target, cp.n_clusters(), workers=100_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=1
     )
     late = e.values[e.completed > 0, 0]
+    dropped = 100 * np.mean(e.completed == 0)
     rows = [
-        "| rule | mean | standard errors from the exact value |",
+        "| rule | mean | away from the exact value |",
         "| --- | --- | --- |",
         f"| exact | {truth:.5f} | |",
-        f"| unbiased rule | {e.mean[0]:.5f} +- {e.stderr[0]:.5f} | {(e.mean[0] - truth) / e.stderr[0]:+.1f} |",
-        f"| workers that completed none are dropped ({100 * np.mean(e.completed == 0):.0f} %) | {late.mean():.5f} | "
-        f"{(late.mean() - truth) / (late.std() / np.sqrt(len(late))):+.1f} |",
+        f"| unbiased rule | {e.mean[0]:.5f} +- {e.stderr[0]:.5f} | {(e.mean[0] - truth) / e.stderr[0]:+.1f} standard errors |",
+        f"| workers that completed none are dropped ({dropped:.0f} %) | {late.mean():.5f} | {late.mean() - truth:+.5f} |",
     ]
     print("\n".join(rows), flush=True)
     return rows

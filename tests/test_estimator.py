@@ -233,3 +233,21 @@ def test_histogram_of_sizes_adds_up():
     histogram = cp.cluster_sizes_histogram([1, 2, 4, 6])
     e = cp.estimate(target, [histogram, cp.n_clusters()], replicates=3, burn_in=0, min_sweeps=3, lag=1)
     np.testing.assert_allclose(e.values[:, :3].sum(axis=1), e.values[:, 3])
+
+
+@cp.evaluation
+def share_of_cluster(model, chain, log_predictive, parameters, out):
+    """Share of all points in the cluster of a given point: a functional as a user would write it."""
+    labels, sizes = chain[0].labels, chain[0].sizes
+    out[0] = sizes[labels[int(parameters[0])]] / len(labels)
+
+
+def test_a_compiled_functional_of_the_users_own():
+    target, density = small.scalar()
+    states, law = naive.law(density, 5)
+    exact = law @ np.array([state.count(state[2]) / 5 for state in states])
+    own = cp.Functional("share of the cluster of point 2", share_of_cluster, 1, [2])
+    e = cp.estimate(target, own, replicates=4 if JIT_DISABLED else 20_000, burn_in=1, min_sweeps=5, lag=2, seed=3)
+    assert e.components == ["share of the cluster of point 2"]
+    if not JIT_DISABLED:
+        assert_unbiased(e.values, np.array([exact]))
