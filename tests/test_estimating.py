@@ -11,7 +11,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -347,6 +348,18 @@ def test_an_error_names_the_replicate_and_keeps_the_others(tmp_path):
 def test_bad_input_is_refused(changes, message):
     with pytest.raises((ValueError, TypeError), match=message):
         run(**changes)
+
+
+def test_co_clustering_of_all_points():
+    e = cp.estimate(small.scalar()[0], cp.co_clustering(), replicates=2, burn_in=0, min_sweeps=1, lag=1)
+    assert e.values.shape == (2, 10)
+    assert e.components[-1] == "together[3, 4]"
+
+
+@pytest.mark.compiled
+def test_an_executor_of_processes_of_the_callers_own(undisturbed):
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        assert_same(run(executor=pool), undisturbed)
 
 
 def test_functionals_are_checked():

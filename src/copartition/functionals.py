@@ -145,13 +145,24 @@ def largest_clusters(k: int) -> Functional:
     return Functional(f"largest_clusters({k})", largest_shares, k)
 
 
-def co_clustering(indices: Any) -> Functional:
-    """Return the functional that tells, for each pair of the given points, whether they are in one cluster.
+class CoClustering(Functional):
+    """Whether points are together, for all pairs of all points; see `co_clustering`."""
+
+    def __init__(self) -> None:
+        super().__init__("co_clustering", same_cluster, 1)
+
+    def bind(self, target: Any) -> tuple[Any, Functional]:
+        """Return the functional of as many points as the target has."""
+        return target, co_clustering(np.arange(target.n_points))
+
+
+def co_clustering(indices: Any = None) -> Functional:
+    """Return the functional that tells, for each pair of points, whether they are in one cluster.
 
     Parameters
     ----------
-    indices : array of int
-        At least two points. Pairs are in the order of ``numpy.triu_indices(len(indices), 1)``.
+    indices : array of int, optional
+        At least two points; left out, all points. Pairs are in the order of ``numpy.triu_indices(len(indices), 1)``.
 
     Examples
     --------
@@ -159,6 +170,8 @@ def co_clustering(indices: Any) -> Functional:
     >>> cp.co_clustering([0, 5, 9])
     <functional co_clustering of size 3>
     """
+    if indices is None:
+        return CoClustering()
     points = np.asarray(indices)
     if points.ndim != 1 or len(points) < 2 or points.dtype.kind not in "iu" or points.min() < 0:
         raise ValueError(f"indices must be two or more numbers of points, got {shorten(indices)}.")
@@ -282,9 +295,9 @@ def bind_all(target: Any, functionals: Sequence[Any]) -> tuple[Any, tuple[Functi
         if not isinstance(value, Functional):
             hint = "; wrap a function as copartition.functional(f, size)" if callable(value) else ""
             raise TypeError(f"functional must be a functional such as n_clusters(), got {shorten(value)}{hint}.")
-        if value.evaluate is same_cluster and value.parameters.max() >= target.n_points:
-            most = int(value.parameters.max())
-            raise ValueError(f"indices must be below the number of points, {target.n_points}, got {most}.")
         target, one = value.bind(target)
+        if one.evaluate is same_cluster and one.parameters.max() >= target.n_points:
+            most = int(one.parameters.max())
+            raise ValueError(f"indices must be below the number of points, {target.n_points}, got {most}.")
         bound.append(one)
     return target, tuple(bound)

@@ -1,7 +1,8 @@
 """Where batches of replicates run: threads, processes, an executor of the caller's, or a Dask cluster.
 
 All of these come down to a `concurrent.futures.Executor`. What differs is how the job, with all the data, gets to where
-it is needed: threads share it, a Dask cluster is sent it once, and processes read it once from a file.
+it is needed: threads share it, a Dask cluster is sent it once, and processes of this machine read it once from a file.
+Of an executor of another kind it is not known where its workers are, so every batch brings the job along.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ def workers_for(executor: Any, job: Job) -> Iterator[Workers]:
     if executor is None:
         with _threads(job) as workers:
             yield workers
-    elif executor == "processes" or isinstance(executor, Executor):
+    elif executor == "processes" or isinstance(executor, ProcessPoolExecutor):
         with _processes(executor, job) as workers:
             yield workers
+    elif isinstance(executor, Executor):
+        yield _other(executor, job)
     elif hasattr(executor, "get_executor") and hasattr(executor, "scatter"):
         yield _dask(executor, job)
     else:
@@ -106,6 +109,11 @@ def _run_from_file(path: str, indices: list[int]) -> Outcome:
         _job_read.clear()
         _job_read[path] = pickle.loads(Path(path).read_bytes())
     return run_replicates_of(_job_read[path], indices, no_pause)
+
+
+def _other(executor: Executor, job: Job) -> Workers:
+    count = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+    return Workers(count, lambda indices: executor.submit(run_replicates_of, job, indices, no_pause), lambda: None)
 
 
 def _dask(client: Any, job: Job) -> Workers:
