@@ -116,9 +116,15 @@ def store(report: Report) -> None:
         rate = count / (time.perf_counter() - begin)
         file.close()
         size = path.stat().st_size / 1e6
-        begin = time.perf_counter()
-        cp.Estimate.load(path).summary()
-        seconds = time.perf_counter() - begin
+        # In a process of its own, as a person would: the objects of this one slow Python's garbage collector down.
+        code = (
+            "import sys, time, copartition as cp\n"
+            "begin = time.perf_counter()\n"
+            "cp.Estimate.load(sys.argv[1]).summary()\n"
+            "print(time.perf_counter() - begin)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True, text=True)
+        seconds = float(done.stdout)
     report.add(SECTION, "store of 1,000,000 replicates: append", f"{rate:,.0f} rows a second", ">= 50,000")
     report.add(SECTION, "the same: size of the file", f"{size:.0f} MB", "< 200 MB")
     report.add(SECTION, "the same: load and summarise", f"{seconds:.1f} s", "< 3 s")

@@ -130,7 +130,7 @@ def test_an_error_in_one_pair_ends_the_run_with_that_error(target, monkeypatch):
 
 
 def test_threads_stop_when_the_run_is_given_up():
-    from copartition.runs.replicates import run_replicates
+    from copartition.runs.parallel import run_pieces
 
     ended = []
 
@@ -145,7 +145,7 @@ def test_threads_stop_when_the_run_is_given_up():
             raise
 
     with pytest.raises(ValueError, match="no good"):
-        run_replicates(work, 2, None, False, "pieces")
+        run_pieces(work, 2, None, False, "pieces")
     assert ended in ([], [1])  # the second one may not have begun
 
 

@@ -47,6 +47,8 @@ def check_start(target: Target, init: Any) -> np.ndarray:
 def start_chain(target: Target, start: np.ndarray, random: np.ndarray) -> Chain:
     """Return a chain at its start, as `check_start` returned it; random starts draw from `random`."""
     chain = chain_at(target, start)
+    if start[0] >= 0:
+        return chain
     order = np.zeros(target.n_points, dtype=np.int64)
     before = random.copy()
     while True:

@@ -26,7 +26,7 @@ from copartition.replicate import Job, Results, Runner, prepare_job
 from copartition.results import Estimate, estimate_of
 from copartition.runs.description import describe
 from copartition.runs.estimating import make_job
-from copartition.runs.replicates import run_replicates
+from copartition.runs.parallel import run_pieces
 from copartition.targets.base import Target
 from copartition.validation import integer, positive_number, shorten
 
@@ -100,7 +100,7 @@ def estimate_within(
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
     job = make_job(target, functional, burn_in, min_sweeps, lag, coupling, init, seed, None)
-    outcomes = run_replicates(partial(_work, job, deadline), workers, executor, progress, "workers")
+    outcomes = run_pieces(partial(_work, job, deadline), workers, executor, progress, "workers")
     description = describe(job, target.default_start if init is None else init) | {"deadline": repr(deadline)}
     results = Results(
         np.arange(workers), *[np.array(column) for column in zip(*[o[:5] for o in outcomes], strict=True)]
@@ -189,7 +189,7 @@ def sample_within(
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
     job = make_job(target, functional, burn_in, burn_in, 1, "independent", init, seed, None)
-    outcomes = run_replicates(partial(_average, job, deadline), workers, executor, progress, "workers")
+    outcomes = run_pieces(partial(_average, job, deadline), workers, executor, progress, "workers")
     description = describe(job, target.default_start if init is None else init) | {"deadline": repr(deadline)}
     values, sweeps, seconds = (np.array(column) for column in zip(*outcomes, strict=True))
     none = np.zeros(workers, dtype=np.int64)

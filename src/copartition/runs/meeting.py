@@ -18,7 +18,7 @@ from copartition.couplings.base import Coupling
 from copartition.pacing import Chunks, Pause
 from copartition.pair import advance_pair, start_pair
 from copartition.results import MeetingTimes
-from copartition.runs.replicates import run_replicates
+from copartition.runs.parallel import run_pieces
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -100,7 +100,7 @@ def meeting_times(
         raise ValueError(f"max_sweeps must be at least the lag, {lag}, got {max_sweeps}.")
     start = check_start(target, init)
     work = partial(_meet, target, coupling, start, lag, max_sweeps, trace, seed)
-    meetings = run_replicates(work, replicates, executor, progress, "pairs")
+    meetings = run_pieces(work, replicates, executor, progress, "pairs")
     return MeetingTimes(
         meeting_times=np.array([lag + m.sweeps for m in meetings]),
         met=np.array([m.met for m in meetings]),

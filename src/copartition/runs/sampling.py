@@ -16,7 +16,7 @@ from copartition.compiled.random import stream
 from copartition.functionals import Functional, bind_all
 from copartition.pacing import Chunks, Pause
 from copartition.results import Sample
-from copartition.runs.replicates import run_replicates
+from copartition.runs.parallel import run_pieces
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -76,7 +76,7 @@ def sample(
     seed = integer("seed", seed, 0)
     start = check_start(target, init)
     work = partial(_run, target, functional, start, burn_in, sweeps, seed)
-    results = run_replicates(work, chains, executor, progress, "chains")
+    results = run_pieces(work, chains, executor, progress, "chains")
     return Sample(
         draws=np.stack([draws for draws, _ in results]),
         seconds=np.array([seconds for _, seconds in results]),

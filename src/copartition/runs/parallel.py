@@ -16,7 +16,7 @@ from copartition.validation import shorten
 Result = TypeVar("Result")
 
 
-def run_replicates(
+def run_pieces(
     work: Callable[[int, Pause], Result], count: int, executor: Executor | None, progress: bool, what: str
 ) -> list[Result]:
     """Return the results of pieces of work 0 to ``count - 1``.
