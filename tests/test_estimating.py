@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import random
@@ -156,6 +157,13 @@ def dask_cluster(tmp_path_factory):
 def test_same_bits_on_a_dask_cluster_even_when_a_worker_is_killed(dask_cluster, undisturbed):
     client, workers = dask_cluster
     assert_same(run(executor=client), undisturbed)
+    command = ["estimate", "--example", "galaxies", "--replicates", "20", "--min-sweeps", "110", "--json"]
+    program = Path(sys.executable).parent / "copartition"
+    answers = [
+        subprocess.run([program, *command, *where], capture_output=True, check=True).stdout
+        for where in ([], ["--dask", client.scheduler.address])
+    ]
+    assert json.loads(answers[0])["mean"] == json.loads(answers[1])["mean"]
     target = small.scalar()[0]
     longer = {"replicates": 30_000, "burn_in": 1, "min_sweeps": 300, "lag": 2, "seed": 5}
     expected = cp.estimate(target, cp.n_clusters(), **longer)
@@ -265,6 +273,38 @@ def test_a_full_disk_is_a_clear_error_and_the_store_stays_valid(tmp_path):
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert "cannot be written" in done.stdout
     assert len(cp.Estimate.load(path).values) >= 10
+
+
+@pytest.mark.compiled
+def test_a_store_that_may_only_be_read_is_a_clear_error_and_stays_valid(tmp_path):
+    """File and folder without write permission; as another user where the tests run as root, whom nothing stops."""
+    code = """
+        import os, tempfile
+        from pathlib import Path
+        import copartition as cp
+        target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        folder = Path(tempfile.mkdtemp())
+        path = folder / "run.db"
+        arguments = dict(burn_in=0, min_sweeps=2, lag=1, store=path)
+        cp.estimate(target, cp.n_clusters(), replicates=10, **arguments)
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+        try:
+            cp.estimate(target, cp.n_clusters(), replicates=20, **arguments)
+        except cp.StoreError as error:
+            print(error)
+        if os.getuid() == 0:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        print(len(cp.Estimate.load(path).values))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    message, count = done.stdout.splitlines()
+    assert "cannot be" in message
+    assert "readonly" in message or "read-only" in message or "unable to open" in message
+    assert count == "10"
 
 
 KILLED = """
