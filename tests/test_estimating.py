@@ -174,6 +174,7 @@ def test_same_bits_on_a_dask_cluster_even_when_a_worker_is_killed(dask_cluster, 
         workers[0].kill()
         e = future.result(timeout=120)
     assert_same(e, expected)
+    assert_same(run(executor=client), undisturbed)  # on the one that is left
 
 
 def test_a_store_continues_where_it_stopped(tmp_path, undisturbed):
