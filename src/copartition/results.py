@@ -155,6 +155,10 @@ class Estimate:
         )
         if self.censored:
             lines.insert(0, self._warning())
+        if self.made_by.get("ordinary"):
+            # One chain a worker: no pairs, so nothing to say of meetings, and no correction of the bias.
+            lines = ["ORDINARY MCMC, BIASED: chains still remember their start; for comparison only.", *lines[:-2]]
+            lines.append(f"{len(self.values)} chains, {self.made_by['deadline']} each")
         return "\n".join(lines)
 
     def _warning(self) -> str:

@@ -160,7 +160,6 @@ pair_type = types.NamedTuple((chain_type, chain_type, int2, int1, int1, workspac
 model_pointer = types.CPointer(model_type)
 chain_pointer = types.CPointer(chain_type)
 pair_pointer = types.CPointer(pair_type)
-workspace_pointer = types.CPointer(workspace_type)
 
 # log_predictive(model, chain, n_choices, n): write the log weights of point n into chain[0].weights[:n_choices].
 log_predictive_signature = types.void(model_pointer, chain_pointer, types.int64, types.int64)

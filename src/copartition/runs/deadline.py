@@ -25,7 +25,7 @@ from copartition.pacing import Chunks, Pause
 from copartition.replicate import Job, Results, Runner, prepare_job
 from copartition.results import Estimate, estimate_of
 from copartition.runs.description import describe
-from copartition.runs.estimating import make_job
+from copartition.runs.estimating import ReplicateError, make_job
 from copartition.runs.parallel import run_pieces
 from copartition.targets.base import Target
 from copartition.validation import integer, positive_number, shorten
@@ -102,10 +102,9 @@ def estimate_within(
     job = make_job(target, functional, burn_in, min_sweeps, lag, coupling, init, seed, None)
     outcomes = run_pieces(partial(_work, job, deadline), workers, executor, progress, "workers")
     description = describe(job, target.default_start if init is None else init) | {"deadline": repr(deadline)}
-    results = Results(
-        np.arange(workers), *[np.array(column) for column in zip(*[o[:5] for o in outcomes], strict=True)]
-    )
-    return replace(estimate_of(results, description), completed=np.array([o[5] for o in outcomes]))
+    *columns, completed = (np.array(column) for column in zip(*outcomes, strict=True))
+    _check_finite(columns[0])
+    return replace(estimate_of(Results(np.arange(workers), *columns), description), completed=completed)
 
 
 def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> tuple[Any, ...]:
@@ -158,7 +157,7 @@ def _passed(deadline: Sweeps | Seconds, begin: float, spent: int) -> bool:
 
 def sample_within(
     target: Target,
-    functional: Functional | Sequence[Functional],
+    functional: Functional,
     *,
     workers: int,
     deadline: Sweeps | Seconds,
@@ -184,14 +183,18 @@ def sample_within(
     Returns
     -------
     Estimate
-        ``values`` has a row a worker.
+        ``values`` has a row a worker; when printed it says that it is biased.
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
     job = make_job(target, functional, burn_in, burn_in, 1, "independent", init, seed, None)
     outcomes = run_pieces(partial(_average, job, deadline), workers, executor, progress, "workers")
-    description = describe(job, target.default_start if init is None else init) | {"deadline": repr(deadline)}
+    description = describe(job, target.default_start if init is None else init) | {
+        "deadline": repr(deadline),
+        "ordinary": True,
+    }
     values, sweeps, seconds = (np.array(column) for column in zip(*outcomes, strict=True))
+    _check_finite(values)
     none = np.zeros(workers, dtype=np.int64)
     return estimate_of(Results(np.arange(workers), values, none + 1, none == 0, sweeps, seconds), description)
 
@@ -210,22 +213,16 @@ def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) ->
         pause()
         left = deadline.count - burn_in - kept if isinstance(deadline, Sweeps) else 1 << 40
         draws = np.zeros((chunks.next(max(1, int(left))), job.size))
-        column = 0
-        before = random.copy()
-        for f in job.functionals:  # the same sweeps for each: the last of them moves the chain on
-            random[:] = before
-            part = np.ascontiguousarray(draws[:, column : column + f.size])
-            moved = record_chain(job.target, _copy(chain), random, f, part)
-            draws[:, column : column + f.size] = part
-            column += f.size
-        chain = moved
+        chain = record_chain(job.target, chain, random, job.functionals[0], draws)
         total += draws.sum(axis=0)
         kept += len(draws)
     return total / kept, burn_in + kept, time.thread_time() - begin
 
 
-def _copy(chain: Any) -> Any:
-    return type(chain)(*[array.copy() for array in chain])
+def _check_finite(values: np.ndarray) -> None:
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if bad.size:
+        raise ReplicateError(f"Worker {bad[0]} could not be used: the functional gave {values[bad[0]]}.")
 
 
 def _check_deadline(value: Any) -> None:
