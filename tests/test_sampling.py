@@ -15,7 +15,7 @@ from conftest import JIT_DISABLED
 from copartition.chain import chain_at
 from copartition.compiled.kernel import kernel, reference
 from copartition.compiled.state import chain_type, float1, functional_type, log_predictive_type, model_type
-from copartition.results import asymptotic_variance
+from copartition.variance import asymptotic_variance
 
 SWEEPS = 5 if JIT_DISABLED else 200
 

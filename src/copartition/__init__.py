@@ -9,6 +9,8 @@ from copartition.couplings.common import Common
 from copartition.couplings.independent import Independent
 from copartition.couplings.maximal import Maximal
 from copartition.couplings.transport import Transport
+from copartition.diagnostics.bounds import sweeps_needed, tv_bound, wasserstein_bound
+from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import (
     Functional,
     cluster_sizes_histogram,
@@ -24,6 +26,7 @@ from copartition.results import Estimate, MeetingTimes, Sample
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times
+from copartition.runs.pilot import TuningError, tune
 from copartition.runs.sampling import sample
 from copartition.runs.store import StoreError
 from copartition.targets.base import Target, log_predictive
@@ -56,6 +59,8 @@ __all__ = [
     "Sweeps",
     "Target",
     "Transport",
+    "Tuned",
+    "TuningError",
     "canonical",
     "cluster_sizes_histogram",
     "co_clustering",
@@ -74,5 +79,9 @@ __all__ = [
     "predictive_density",
     "sample",
     "sample_within",
+    "sweeps_needed",
+    "tune",
+    "tv_bound",
     "variation_of_information",
+    "wasserstein_bound",
 ]

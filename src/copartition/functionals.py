@@ -13,9 +13,18 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numba import types
 
-from copartition.compiled.kernel import Kernel, kernel
-from copartition.compiled.state import functional_signature
+from copartition.compiled.kernel import Kernel, kernel, reference
+from copartition.compiled.state import (
+    Chain,
+    chain_type,
+    float1,
+    functional_signature,
+    functional_type,
+    log_predictive_type,
+    model_type,
+)
 from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
@@ -37,6 +46,8 @@ class Functional:
         What the compiled function needs to know.
     components : list of str, optional
         Names of the components.
+    about : dict, optional
+        What a plot needs to know of the components: the ``grid`` of a density, the ``points`` of a co-clustering.
     """
 
     def __init__(
@@ -46,6 +57,7 @@ class Functional:
         size: int,
         parameters: Any = (),
         components: list[str] | None = None,
+        about: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.evaluate = evaluate
@@ -54,6 +66,7 @@ class Functional:
         if components is None:
             components = [name] if self.size == 1 else [f"{name}[{i}]" for i in range(self.size)]
         self.components = components
+        self.about = about or {}
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return a target and a functional that go together, or refuse this one; see `bind_all`."""
@@ -176,7 +189,7 @@ def co_clustering(indices: Any = None) -> Functional:
     if points.ndim != 1 or len(points) < 2 or points.dtype.kind not in "iu" or points.min() < 0:
         raise ValueError(f"indices must be two or more numbers of points, got {shorten(indices)}.")
     pairs = [f"together[{a}, {b}]" for i, a in enumerate(points) for b in points[i + 1 :]]
-    return Functional("co_clustering", same_cluster, len(pairs), points, pairs)
+    return Functional("co_clustering", same_cluster, len(pairs), points, pairs, {"points": points.tolist()})
 
 
 @evaluation
@@ -244,14 +257,15 @@ class PredictiveDensity(Functional):
         if self.grid.ndim not in (1, 2) or not self.grid.size or not np.isfinite(self.grid).all():
             raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
         names = [f"density at {shorten(point.tolist())}" for point in self.grid]
-        super().__init__("predictive_density", mixture_density, len(self.grid), self.grid.ravel(), names)
+        about = {"grid": self.grid.tolist()}
+        super().__init__("predictive_density", mixture_density, len(self.grid), self.grid.ravel(), names, about)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the target that knows the grid too, and the functional that knows where to find it there."""
         if not hasattr(target, "with_points"):
             raise TypeError(f"predictive_density needs a Mixture, got {target!r}.")
         parameters = [len(target.model.points), target.log_constant]
-        bound = Functional(self.name, mixture_density, self.size, parameters, self.components)
+        bound = Functional(self.name, mixture_density, self.size, parameters, self.components, self.about)
         return target.with_points(self.grid), bound
 
 
@@ -301,3 +315,22 @@ def bind_all(target: Any, functionals: Sequence[Any]) -> tuple[Any, tuple[Functi
             raise ValueError(f"indices must be below the number of points, {target.n_points}, got {most}.")
         bound.append(one)
     return target, tuple(bound)
+
+
+def evaluate_at(target: Any, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
+    """Return the values of functionals, as `bind_all` returns them, at the partition where a chain is."""
+    values = []
+    for f in functionals:
+        if isinstance(f.evaluate, Kernel):
+            out = np.zeros(f.size)
+            evaluate_kernel(target.model, chain, target.log_predictive, f.evaluate, f.parameters, out)
+            values.append(out)
+        else:
+            values.append(f.of_labels(chain.labels))
+    return np.concatenate(values)
+
+
+@kernel(types.void(model_type, chain_type, log_predictive_type, functional_type, float1, float1))
+def evaluate_kernel(model, chain, log_predictive, evaluate, parameters, out):
+    """Evaluate one functional of one chain."""
+    evaluate(reference(model), reference(chain), log_predictive, parameters, out)

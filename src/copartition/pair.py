@@ -16,6 +16,8 @@ from copartition.couplings.base import Coupling
 from copartition.pacing import Chunks, Pause, no_pause
 from copartition.targets.base import Target
 
+NO_TRACE = np.zeros(0, dtype=np.int64)
+
 
 def start_pair(
     target: Target,

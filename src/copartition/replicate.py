@@ -12,25 +12,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from copartition import estimator, gibbs
 from copartition.chain import chain_at, refusal, start_chain, start_refusal
-from copartition.compiled.kernel import Kernel, kernel, prepare, reference
+from copartition.compiled.kernel import Kernel, prepare
 from copartition.compiled.random import stream
 from copartition.compiled.state import (
-    Chain,
     Pair,
-    chain_type,
-    float1,
-    functional_type,
     grown_pair,
-    log_predictive_type,
-    model_type,
     pair_of,
 )
 from copartition.couplings.base import Coupling
-from copartition.functionals import Functional, count_clusters
+from copartition.functionals import Functional, count_clusters, evaluate_at
 from copartition.pacing import Chunks, Interrupted, Pause
 from copartition.targets.base import Target
 
@@ -275,30 +268,12 @@ class Runner:
         corrected = t >= s.burn_in + s.lag and pair.distance[0] > 0
         value = np.zeros(self.job.size)
         if averaged or corrected:
-            h_x = self._evaluate(pair.x)
+            h_x = evaluate_at(self.job.target, self.job.functionals, pair.x)
             value += averaged * h_x
             if corrected:
                 weight = estimator.correction_weight(t, s.burn_in, s.min_sweeps, s.lag)
-                value += weight * (h_x - self._evaluate(pair.y))
+                value += weight * (h_x - evaluate_at(self.job.target, self.job.functionals, pair.y))
         return value
-
-    def _evaluate(self, chain: Chain) -> np.ndarray:
-        values = []
-        target = self.job.target
-        for f in self.job.functionals:
-            if f.is_compiled:
-                out = np.zeros(f.size)
-                evaluate_kernel(target.model, chain, target.log_predictive, f.evaluate, f.parameters, out)
-                values.append(out)
-            else:
-                values.append(f.of_labels(chain.labels))
-        return np.concatenate(values)
-
-
-@kernel(types.void(model_type, chain_type, log_predictive_type, functional_type, float1, float1))
-def evaluate_kernel(model, chain, log_predictive, evaluate, parameters, out):
-    """Evaluate one functional of one chain."""
-    evaluate(reference(model), reference(chain), log_predictive, parameters, out)
 
 
 def prepare_job(job: Job) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from copartition.diagnostics import efficiency, robust
+from copartition.variance import asymptotic_variance
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,11 @@ class Estimate:
         return self.mean - half, self.mean + half
 
     @property
+    def lag(self) -> int:
+        """Sweeps that the first chain of a pair is ahead of the second."""
+        return int(self.made_by["settings"]["lag"])
+
+    @property
     def censored(self) -> int:
         """Number of pairs that did not meet before the cap. If there are any, the estimate is biased."""
         return int(np.sum(~self.met))
@@ -131,6 +143,111 @@ class Estimate:
 
         count, censored = len(self.met), self.censored
         return 1.0 if censored == count else float(betaincinv(censored + 1, count - censored, level))
+
+    @property
+    def functionals(self) -> list[dict[str, Any]]:
+        """What was estimated: the ``name`` and ``size`` of each functional, and its ``grid`` or ``points``."""
+        return list(self.made_by["functionals"])
+
+    def select(self, name: str) -> Estimate:
+        """Return the part of the estimate that belongs to one functional.
+
+        Parameters
+        ----------
+        name : str
+            For instance ``"co_clustering"`` or ``"largest_clusters"``.
+        """
+        begin = 0
+        for about in self.functionals:
+            end = begin + about["size"]
+            if name in (about["name"], about["name"].partition("(")[0]):
+                made_by = self.made_by | {"functional": about["name"], "functionals": [about]}
+                return replace(
+                    self, values=self.values[:, begin:end], components=self.components[begin:end], made_by=made_by
+                )
+            begin = end
+        names = ", ".join(about["name"] for about in self.functionals)
+        raise ValueError(f"There is no functional {name!r} in this estimate; it has {names}.")
+
+    def inefficiency(self, reference: Sample) -> efficiency.Inefficiency:
+        """Return how many times the work of ordinary chains the same precision takes with this estimate's settings.
+
+        Parameters
+        ----------
+        reference : Sample
+            Ordinary chains with the same functional, long enough for their variance to be known.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=500, burn_in=10, min_sweeps=100, lag=10, seed=1)
+        >>> s = cp.sample(posterior, cp.n_clusters(), sweeps=5000, seed=1)
+        >>> bool(0.5 < e.inefficiency(s).sweeps[0] < 2.0)
+        True
+        """
+        return efficiency.inefficiency(self, reference)
+
+    def trimmed_mean(self, proportion: float = 0.01, level: float = 0.95) -> robust.RobustSummary:
+        """Return the mean without the smallest and largest replicates. **Not unbiased.**
+
+        Parameters
+        ----------
+        proportion : float
+            Share of the replicates that is left out at either end.
+        level : float
+            Of the bootstrap interval.
+        """
+        return robust.trimmed_mean(self.values, self.components, proportion, level)
+
+    def median_of_means(self, groups: int = 20, level: float = 0.95) -> robust.RobustSummary:
+        """Return the median of the means of groups of replicates. **Not unbiased.**
+
+        Parameters
+        ----------
+        groups : int
+            Number of groups of about equal size, in the order of the replicates.
+        level : float
+            Of the bootstrap interval.
+        """
+        return robust.median_of_means(self.values, self.components, groups, level)
+
+    @property
+    def heaviest_share(self) -> np.ndarray:
+        """The share of the variance of each component that the heaviest 1 % of the replicates have (normal: 8 %)."""
+        return robust.heaviest_share(self.values)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against trusting the estimate, one sentence each."""
+        cap = self.made_by["settings"]["max_sweeps"]
+        found = []
+        if self.censored:
+            found.append(
+                f"TRUNCATED AT {cap} SWEEPS, BIASED: {self.censored} of {len(self.met)} pairs did not meet "
+                f"(probability below {self.censored_bound():.2g} with 95 % confidence). Raise max_sweeps."
+            )
+        if self.made_by.get("ordinary"):
+            found.append("ORDINARY MCMC, BIASED: chains still remember their start; for comparison only.")
+        if not self.made_by.get("precision", {}).get("reached", True):
+            found.append("PRECISION NOT REACHED with as many replicates as there may be. Raise replicates.")
+        corrected = self.meeting_times - self.lag > self.made_by["settings"]["burn_in"]
+        for about in self.functionals:
+            heavy = robust.warning(self.select(about["name"]).values, corrected, about["name"])
+            found += [heavy] if heavy else []
+        return found
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with a row a replicate: its values, meeting time and cost. Needs pandas."""
+        from copartition import export
+
+        return export.dataframe(self)
+
+    def to_datatree(self) -> xarray.DataTree:
+        """Return the replicates in the form that ArviZ uses. Needs ``pip install copartition[arviz]``."""
+        from copartition import export
+
+        return export.datatree(self)
 
     def summary(self, rows: int = 20) -> str:
         """Return a table for a person to read, of at most so many components."""
@@ -144,7 +261,7 @@ class Estimate:
         if len(self.components) > rows:
             lines.append(f"... and {len(self.components) - rows} more components")
         settings = self.made_by["settings"]
-        coupled = self.meeting_times - settings["lag"]
+        coupled = self.meeting_times - self.lag
         lines.append(
             f"{len(self.values)} replicates, {self.made_by['coupling']}, "
             + ", ".join(f"{key} {value}" for key, value in settings.items() if key != "max_sweeps")
@@ -153,20 +270,10 @@ class Estimate:
             f"sweeps to meet: mean {coupled.mean():.1f}, largest {coupled.max()}; "
             f"cost: {self.sweeps.mean():.0f} sweeps and {self.seconds.mean():.3g} CPU seconds a replicate"
         )
-        if self.censored:
-            lines.insert(0, self._warning())
         if self.made_by.get("ordinary"):
-            # One chain a worker: no pairs, so nothing to say of meetings, and no correction of the bias.
-            lines = ["ORDINARY MCMC, BIASED: chains still remember their start; for comparison only.", *lines[:-2]]
-            lines.append(f"{len(self.values)} chains, {self.made_by['deadline']} each")
-        return "\n".join(lines)
-
-    def _warning(self) -> str:
-        cap = self.made_by["settings"]["max_sweeps"]
-        return (
-            f"TRUNCATED AT {cap} SWEEPS, BIASED: {self.censored} of {len(self.met)} pairs did not meet "
-            f"(probability below {self.censored_bound():.2g} with 95 % confidence). Raise max_sweeps."
-        )
+            # One chain a worker: no pairs, so nothing to say of meetings.
+            lines[-2:] = [f"{len(self.values)} chains, {self.made_by['deadline']} each"]
+        return "\n".join([*self.warnings, *lines])
 
     def __str__(self) -> str:
         return self.summary()
@@ -249,38 +356,3 @@ class Sample:
 
     def __str__(self) -> str:
         return self.summary()
-
-
-def asymptotic_variance(draws: np.ndarray) -> np.ndarray:
-    """Estimate the asymptotic variance of ergodic averages by batch means.
-
-    Batches of b sweeps (b about the square root of the length of a chain) are short of correlations beyond b, so the
-    estimate is too small by about c / b. That of batches a third as long is too small by 3 c / b; the lugsail
-    combination of Vats and Flegal (2022), 3/2 of the first minus 1/2 of the second, cancels the error.
-
-    Parameters
-    ----------
-    draws : array (chains, sweeps, components)
-
-    Returns
-    -------
-    numpy.ndarray
-        One number a component.
-    """
-    chains, sweeps, _ = draws.shape
-    centred = draws - draws.mean(axis=(0, 1))
-    long = max(1, int(np.sqrt(sweeps)))
-    short = max(1, long // 3)
-    ratio = short / long
-    by_long, by_short = (_batch_means_variance(centred, length) for length in (long, short))
-    if long == short or chains * (sweeps // long) < 2:
-        return by_long
-    # Never below the plain estimate: the correction is a difference of noisy numbers.
-    return np.maximum((by_long - ratio * by_short) / (1.0 - ratio), by_long)
-
-
-def _batch_means_variance(centred: np.ndarray, length: int) -> np.ndarray:
-    chains, sweeps, components = centred.shape
-    batches = sweeps // length
-    means = centred[:, : batches * length].reshape(chains * batches, length, components).mean(axis=1)
-    return length * np.sum(means**2, axis=0) / max(1, chains * batches - 1)

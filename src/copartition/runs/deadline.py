@@ -20,12 +20,14 @@ import numpy as np
 from copartition.chain import advance_chain, record_chain, start_chain
 from copartition.compiled.random import stream
 from copartition.couplings.base import Coupling
+from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
 from copartition.pacing import Chunks, Pause
 from copartition.replicate import Job, Results, Runner, prepare_job
 from copartition.results import Estimate, estimate_of
+from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
-from copartition.runs.estimating import ReplicateError, make_job
+from copartition.runs.estimating import ReplicateError
 from copartition.runs.parallel import run_pieces
 from copartition.targets.base import Target
 from copartition.validation import integer, positive_number, shorten
@@ -57,10 +59,11 @@ def estimate_within(
     *,
     workers: int,
     deadline: Sweeps | Seconds,
-    burn_in: int = 100,
-    min_sweeps: int = 500,
-    lag: int = 100,
-    coupling: str | Coupling = "transport",
+    settings: Tuned | str | None = None,
+    burn_in: int | None = None,
+    min_sweeps: int | None = None,
+    lag: int | None = None,
+    coupling: str | Coupling | None = None,
     init: Any = None,
     seed: int = 0,
     executor: Executor | None = None,
@@ -70,7 +73,7 @@ def estimate_within(
 
     Parameters
     ----------
-    target, functional, burn_in, min_sweeps, lag, coupling, init, seed
+    target, functional, settings, burn_in, min_sweeps, lag, coupling, init, seed
         See `estimate`. Replicate r of worker w draws from ``SeedSequence(seed, spawn_key=(w, r))``.
     workers : int
         Number of independent workers, whatever the number of cores.
@@ -99,9 +102,13 @@ def estimate_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    job = make_job(target, functional, burn_in, min_sweeps, lag, coupling, init, seed, None)
+    given = Choice(burn_in, min_sweeps, lag, coupling, init)
+    choice = given.completed(settings, target, functional, seed, progress)
+    job = make_job(target, functional, choice, seed, None)
     outcomes = run_pieces(partial(_work, job, deadline), workers, executor, progress, "workers")
-    description = describe(job, target.default_start if init is None else init) | {"deadline": repr(deadline)}
+    description = describe(job, target.default_start if choice.init is None else choice.init) | {
+        "deadline": repr(deadline)
+    }
     *columns, completed = (np.array(column) for column in zip(*outcomes, strict=True))
     _check_finite(columns[0])
     return replace(estimate_of(Results(np.arange(workers), *columns), description), completed=completed)
@@ -187,9 +194,9 @@ def sample_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    job = make_job(target, functional, burn_in, burn_in, 1, "independent", init, seed, None)
+    job = make_job(target, functional, Choice(burn_in, burn_in, 1, "independent", init), seed, None)
     outcomes = run_pieces(partial(_average, job, deadline), workers, executor, progress, "workers")
-    description = describe(job, target.default_start if init is None else init) | {
+    description = describe(job, init) | {
         "deadline": repr(deadline),
         "ordinary": True,
     }

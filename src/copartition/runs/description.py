@@ -24,12 +24,14 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "fingerprint": target_fingerprint(job.target),
         "functional": ", ".join(f.name for f in job.functionals),
         "functional_fingerprint": _digest([_functional_bytes(f) for f in job.functionals]),
+        "functionals": [{"name": f.name, "size": f.size, **f.about} for f in job.functionals],
         "components": [name for f in job.functionals for name in f.components],
         "coupling": repr(job.coupling),
-        "init": init if isinstance(init, str) else "labels",
+        "init": job.target.default_start if init is None else init if isinstance(init, str) else "labels",
         "start_fingerprint": _digest([job.start.tobytes()]),
         "settings": asdict(job.settings),
         "seed": job.seed,
+        "histogram": getattr(job.target, "histogram", None),
     }
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from copartition.chain import check_start
-from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
-from copartition.estimator import SLOTS
-from copartition.functionals import Functional, bind_all
-from copartition.replicate import Failure, Job, Results, Settings
+from copartition.diagnostics.tuning import Tuned
+from copartition.functionals import Functional
+from copartition.replicate import Failure, Results
 from copartition.results import Estimate, estimate_of
+from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
 from copartition.runs.schedule import Schedule
+from copartition.runs.stopping import stopping_rule
 from copartition.runs.store import Store
 from copartition.runs.workers import workers_for
-from copartition.targets.base import Target, check_target
-from copartition.validation import integer
-
-UNBOUNDED = 1 << 60
+from copartition.targets.base import Target
 
 
 class ReplicateError(RuntimeError):
@@ -34,11 +32,14 @@ def estimate(
     target: Target,
     functional: Functional | Sequence[Functional],
     *,
-    replicates: int = 1000,
-    burn_in: int = 100,
-    min_sweeps: int = 500,
-    lag: int = 100,
-    coupling: str | Coupling = "transport",
+    replicates: int | None = None,
+    target_stderr: float | None = None,
+    target_relative: float | None = None,
+    settings: Tuned | str | None = None,
+    burn_in: int | None = None,
+    min_sweeps: int | None = None,
+    lag: int | None = None,
+    coupling: str | Coupling | None = None,
     init: Any = None,
     seed: int = 0,
     max_sweeps: int | None = None,
@@ -54,14 +55,23 @@ def estimate(
         The law on partitions.
     functional : Functional or sequence of Functional
         What is estimated, for instance ``largest_clusters(3)``; up to four in one run.
-    replicates : int
-        Number of independent pairs of chains.
-    burn_in, min_sweeps : int
+    replicates : int, optional
+        Number of independent pairs of chains, 1000 if left out; the most there may be if a precision is asked for.
+    target_stderr : float, optional
+        Run until the standard errors of all components are this small.
+    target_relative : float, optional
+        Run until the standard errors of all components are at most this times the largest mean of their functional
+        (so that components close to 0 do not keep the run going).
+    settings : Tuned or "auto", optional
+        What `tune` recommends for the five arguments that follow; ``"auto"`` runs the pilot here. An argument that is
+        given as well wins.
+    burn_in, min_sweeps : int, optional
         Every replicate averages over sweeps `burn_in` to `min_sweeps` of its first chain, and corrects the average.
-    lag : int
-        Sweeps that the first chain of a pair is ahead of the second.
-    coupling : str or Coupling
-        See `meeting_times`.
+        100 and 500, if neither these nor settings are given.
+    lag : int, optional
+        Sweeps that the first chain of a pair is ahead of the second, 100 if left out.
+    coupling : str or Coupling, optional
+        See `meeting_times`; transport if left out.
     init : str or array of int, optional
         Where chains start, see `meeting_times`.
     seed : int
@@ -89,76 +99,43 @@ def estimate(
     ((400, 1), 0)
     >>> low, high = e.interval(0.95)
     """
-    replicates = integer("replicates", replicates, 1)
-    job = make_job(target, functional, burn_in, min_sweeps, lag, coupling, init, seed, max_sweeps)
-    description = describe(job, target.default_start if init is None else init)
-    kept = _Kept(Store(store, description) if store is not None else None, replicates)
-    schedule = Schedule(kept.missing(), kept.add)
+    rule = stopping_rule(replicates, target_stderr, target_relative)
+    given = Choice(burn_in, min_sweeps, lag, coupling, init)
+    choice = given.completed(settings, target, functional, seed, progress is True)
+    job = make_job(target, functional, choice, seed, max_sweeps)
+    sizes = [f.size for f in job.functionals]
+    description = describe(job, choice.init)
+    kept = _Kept(Store(store, description) if store is not None else None, rule.most)
+    failures: list[Failure] = []
+    wanted = 0
     try:
-        with _reporting(progress, kept), workers_for(executor, job) as workers:
-            schedule.run(workers)
-        results = kept.results()
+        with _reporting(progress, kept) as announce, workers_for(executor, job) as workers:
+            while not failures and (more := rule.next(kept.results(wanted).values, sizes)) is not None:
+                wanted = more
+                announce(wanted)
+                schedule = Schedule(kept.missing(wanted), kept.add)
+                schedule.run(workers)
+                failures = schedule.failures
+        results = kept.results(wanted)
     finally:
         kept.close()
-    if schedule.failures:
-        raise _error(schedule.failures, len(results.indices), store)
-    return estimate_of(results, description)
-
-
-def make_job(
-    target: Target,
-    functional: Functional | Sequence[Functional],
-    burn_in: int,
-    min_sweeps: int,
-    lag: int,
-    coupling: str | Coupling,
-    init: Any,
-    seed: int,
-    max_sweeps: int | None,
-) -> Job:
-    """Return the job that these arguments of `estimate` describe, if they make sense."""
-    check_target(target)
-    functionals = (
-        (functional,) if isinstance(functional, Functional) or not isinstance(functional, Sequence) else functional
-    )
-    if not 1 <= len(functionals) <= SLOTS:
-        raise ValueError(f"functional must be one to {SLOTS} functionals, got {len(functionals)}.")
-    burn_in = integer("burn_in", burn_in, 0)
-    min_sweeps = integer("min_sweeps", min_sweeps, 0)
-    lag = integer("lag", lag, 1)
-    if burn_in > min_sweeps:
-        raise ValueError(f"burn_in must be at most min_sweeps, {min_sweeps}, got {burn_in}.")
-    if max_sweeps is not None:
-        max_sweeps = integer("max_sweeps", max_sweeps, 1)
-        if max_sweeps < max(lag, min_sweeps):
-            raise ValueError(
-                f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
-            )
-    target, functionals = bind_all(target, functionals)
-    return Job(
-        target=target,
-        functionals=functionals,
-        coupling=check_coupling(coupling),
-        start=check_start(target, init),
-        settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps),
-        seed=integer("seed", seed, 0),
-    )
+    if failures:
+        raise _error(failures, len(results.indices), store)
+    return estimate_of(results, description | rule.outcome(results.values, sizes))
 
 
 class _Kept:
     """The results of a run, in a file or in memory."""
 
-    def __init__(self, store: Store | None, replicates: int) -> None:
+    def __init__(self, store: Store | None, most: int) -> None:
         self.store = store
-        self.replicates = replicates
-        self.batches: list[Results] = []
+        self.batches = [] if store is None else [store.read(most)]
         self.listener: Callable[[Results], None] = lambda results: None
-        self.before = store.read(replicates) if store is not None else None
 
-    def missing(self) -> list[int] | range:
-        if self.before is None or not len(self.before.indices):
-            return range(self.replicates)
-        return np.setdiff1d(np.arange(self.replicates), self.before.indices).tolist()
+    def missing(self, count: int) -> list[int]:
+        """Return the replicates below `count` that are not there."""
+        there = [batch.indices for batch in self.batches]
+        return np.setdiff1d(np.arange(count), np.concatenate(there) if there else np.zeros(0, dtype=np.int64)).tolist()
 
     def add(self, results: Results) -> None:
         if self.store is not None:
@@ -166,13 +143,13 @@ class _Kept:
         self.batches.append(results)
         self.listener(results)
 
-    def results(self) -> Results:
-        """All replicates in the order of their numbers."""
-        batches = self.batches if self.before is None else [self.before, *self.batches]
-        if not batches:
+    def results(self, count: int) -> Results:
+        """Return the replicates below `count`, in the order of their numbers."""
+        if not self.batches:
             return Results(*[np.zeros(0)] * 6)
-        joined = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+        joined = [np.concatenate(parts) for parts in zip(*self.batches, strict=True)]
         order = np.argsort(joined[0])
+        order = order[joined[0][order] < count]
         return Results(*[array[order] for array in joined])
 
     def close(self) -> None:
@@ -181,34 +158,37 @@ class _Kept:
 
 
 @contextmanager
-def _reporting(progress: Any, kept: _Kept) -> Iterator[None]:
-    """Show a progress bar with the current estimate, or call a function with it."""
+def _reporting(progress: Any, kept: _Kept) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar with the current estimate, or call a function with it; yields what to tell the total."""
     if not progress:
-        yield
+        yield lambda total: None
         return
     from copartition.runs.progress import Running, estimate_bar
 
-    running = Running(kept.replicates)
-    if kept.before is not None:
-        running.add(kept.before)
-    if callable(progress):
-        report = progress
+    running = Running()
+    for batch in kept.batches:
+        running.add(batch)
+
+    def announce(total: int) -> None:
+        running.count = total
+
+    with ExitStack() as stack:
+        refresh: Callable[[], None]
+        if callable(progress):
+            refresh = partial(_call, progress, running)
+        else:
+            refresh = stack.enter_context(estimate_bar(running))
 
         def listen(results: Results) -> None:
             running.add(results)
-            report(running.done, running.count, running.mean, running.stderr)
-
-        kept.listener = listen
-        yield
-        return
-    with estimate_bar(running) as refresh:
-
-        def listen_and_draw(results: Results) -> None:
-            running.add(results)
             refresh()
 
-        kept.listener = listen_and_draw
-        yield
+        kept.listener = listen
+        yield announce
+
+
+def _call(report: Callable[[int, int, np.ndarray, np.ndarray], None], running: Any) -> None:
+    report(running.done, running.count, running.mean, running.stderr)
 
 
 def _error(failures: list[Failure], finished: int, store: Any) -> ReplicateError:

@@ -16,13 +16,11 @@ from copartition.compiled.random import stream
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.pacing import Chunks, Pause
-from copartition.pair import advance_pair, start_pair
+from copartition.pair import NO_TRACE, advance_pair, start_pair
 from copartition.results import MeetingTimes
 from copartition.runs.parallel import run_pieces
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
-
-NO_TRACE = np.zeros(0, dtype=np.int64)
 
 
 class Meeting(NamedTuple):

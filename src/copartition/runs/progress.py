@@ -13,8 +13,8 @@ from copartition.replicate import Results
 class Running:
     """Mean and standard error of the replicates so far, by adding up."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self) -> None:
+        self.count = 0
         self.done = 0
         self._total: np.ndarray | float = 0.0
         self._squares: np.ndarray | float = 0.0
@@ -57,11 +57,11 @@ def estimate_bar(running: Running) -> Iterator[Callable[[], None]]:
         TextColumn("{task.fields[estimate]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=running.count, completed=running.done, rate="", estimate=str(running))
+        task = bar.add_task("", total=None, completed=running.done, rate="", estimate=str(running))
 
         def refresh() -> None:
             speed = bar.tasks[0].speed
             rate = f"{speed:,.0f}/s" if speed else ""
-            bar.update(task, completed=running.done, rate=rate, estimate=str(running))
+            bar.update(task, total=running.count, completed=running.done, rate=rate, estimate=str(running))
 
         yield refresh

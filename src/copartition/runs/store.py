@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from copartition.replicate import Results
+from copartition.validation import shorten
 
 FORMAT = 1
 APPLICATION_ID = 0x636F7061  # "copa"
@@ -155,7 +156,10 @@ def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     wanted = json.loads(json.dumps(wanted))
-    differing = [key for key in wanted if found.get(key) != wanted[key]]
+    # What follows from the rest is not worth a word of its own.
+    differing = [key for key in wanted if found.get(key) != wanted[key] and key not in {"histogram", "components"}]
     if differing:
-        details = "; ".join(f"{key} is {found.get(key)!r} there and {wanted[key]!r} here" for key in differing)
+        details = "; ".join(
+            f"{key} is {shorten(found.get(key))} there and {shorten(wanted[key])} here" for key in differing
+        )
         raise StoreError(f"The store {str(path)!r} belongs to another run: {details}. Use another file.")

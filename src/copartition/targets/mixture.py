@@ -84,6 +84,7 @@ class Mixture(Target):
             raise ValueError(f"data must have at least one point and one column, got shape {array.shape}.")
         self.component = component
         self.shape = array.shape
+        self.histogram = _histogram(array[:, 0]) if array.shape[1] == 1 else None
         prepared = component.prepare(array)
         if not isinstance(prepared, Prepared):
             raise TypeError(f"prepare of {type(component).__name__} must return a Prepared, got {shorten(prepared)}.")
@@ -110,3 +111,9 @@ class Mixture(Target):
 
     def __repr__(self) -> str:
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"
+
+
+def _histogram(values: np.ndarray) -> dict[str, list[float]]:
+    """Return a histogram of one-dimensional data, which is all that a picture of a density needs of them."""
+    counts, edges = np.histogram(values, bins=int(np.clip(2 * np.sqrt(len(values)), 5, 60)))
+    return {"counts": counts.tolist(), "edges": edges.tolist()}

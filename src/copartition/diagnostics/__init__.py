@@ -1,0 +1,1 @@
+"""What results tell beyond their mean: convergence, efficiency, robustness, and what the clusters are."""

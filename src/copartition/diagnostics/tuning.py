@@ -1,0 +1,201 @@
+"""From a pilot to settings: how long to burn in, how far to lag, how far to go.
+
+With burn-in k = lag and horizon m = 10 k a replicate costs about m + E[tau - lag] single-chain sweeps, and its variance
+is about v / (m - k + 1), that of an ordinary average, plus the variance of its correction, C(k) / (m - k + 1)^2. So
+
+    inefficiency(k) = (m + E[tau - lag]) / (m - k + 1) * (1 + C(k) / (v (m - k + 1)))
+
+is the work against that of an ordinary chain whose burn-in is free. A correction is there only if the pair meets more
+than k sweeps after the lag, so C(k) falls as the tail of the meeting times does, which is geometric for a chain that
+mixes at all. The pilot gives C at a point k0 that a tenth of its pairs get beyond, and the rate of the tail from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from copartition.couplings.base import Coupling
+from copartition.results import MeetingTimes
+from copartition.validation import positive_number
+
+HORIZON = 10  # min_sweeps / burn_in: nine tenths of the sweeps are averaged over
+ACCEPTED = 1.25  # inefficiency; with this horizon 10 / 9 is the least there is
+QUANTILE = 0.99  # of the sweeps to meet: the least burn-in
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Pairs with one lag, on the way to one that is large enough.
+
+    Attributes
+    ----------
+    lag : int
+    mean : float
+        Coupled sweeps that pairs took to meet, on average.
+    stderr : float
+        Its standard error.
+    tv : float
+        Bound on the total variation distance to the target after as many sweeps as the lag.
+    """
+
+    lag: int
+    mean: float
+    stderr: float
+    tv: float
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Settings for `estimate`, and why.
+
+    Attributes
+    ----------
+    lag, burn_in, min_sweeps : int
+        What is recommended.
+    coupling, init
+        What the pilot was run with, and `estimate` is going to be.
+    inefficiency : float
+        Predicted work for a given precision, in multiples of what an ordinary chain needs after a free burn-in.
+    sweeps, seconds : float
+        Predicted cost of a replicate, in single-chain sweeps and CPU seconds.
+    variance : float64 array
+        Predicted variance of a replicate, for each component.
+    components : list of str
+    pilot : MeetingTimes
+        The last pairs of the pilot.
+    stages : list of Stage
+        All lags that were tried.
+    pilot_sweeps, pilot_seconds : float
+        What the pilot cost.
+    reasons : list of str
+        Why these settings, in sentences.
+    """
+
+    lag: int
+    burn_in: int
+    min_sweeps: int
+    coupling: Coupling
+    init: Any
+    inefficiency: float
+    sweeps: float
+    seconds: float
+    variance: np.ndarray = field(repr=False)
+    components: list[str] = field(repr=False)
+    pilot: MeetingTimes = field(repr=False)
+    stages: list[Stage] = field(repr=False)
+    pilot_sweeps: float
+    pilot_seconds: float
+    reasons: list[str] = field(repr=False)
+
+    def stderr(self, replicates: int) -> np.ndarray:
+        """Return the standard errors that so many replicates are predicted to give."""
+        return np.sqrt(self.variance / replicates)
+
+    def replicates_for(self, stderr: float) -> int:
+        """Return the number of replicates that is predicted to bring all standard errors down to `stderr`."""
+        return max(2, int(np.ceil(self.variance.max() / positive_number("stderr", stderr) ** 2)))
+
+    def summary(self) -> str:
+        """Return the recommendation and its reasons, for a person to read."""
+        errors = self.stderr(1000)
+        shown = ", ".join(
+            f"{name} {error:.2g}" for name, error in list(zip(self.components, errors, strict=True))[:4]
+        ) + (", ..." if len(self.components) > 4 else "")
+        return "\n".join(
+            [
+                f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}",
+                *[f"- {reason}" for reason in self.reasons],
+                f"A replicate costs about {self.sweeps:.0f} sweeps and {self.seconds:.2g} CPU seconds.",
+                f"Standard errors from 1000 replicates, about: {shown}.",
+                f"The pilot cost {self.pilot_sweeps:.0f} sweeps and {self.pilot_seconds:.2g} CPU seconds.",
+            ]
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+@dataclass(frozen=True)
+class Tail:
+    """How the variance of corrections falls with the burn-in k: ``level * exp(-rate * (k - start))`` from `start` on.
+
+    Attributes
+    ----------
+    start : int
+    level : float
+        C(start) / v: mean square of the sums of differences from `start` on, against the asymptotic variance.
+    rate : float
+        Of the tail of the meeting times, cautiously: one standard error on the slow side.
+    """
+
+    start: int
+    level: float
+    rate: float
+
+    def at(self, burn_in: int) -> float:
+        """Return C(burn_in) / v."""
+        return self.level * float(np.exp(-self.rate * (burn_in - self.start)))
+
+
+def tail_of(coupled: np.ndarray, differences: list[np.ndarray], variances: list[np.ndarray]) -> Tail:
+    """Return the tail that the pairs of a pilot show.
+
+    Parameters
+    ----------
+    coupled : int array (pairs)
+        Coupled sweeps until each pair met.
+    differences : list of arrays (sweeps, components)
+        For each pair h(X) - h(Y) before each of its coupled sweeps.
+    variances : list of arrays
+        Asymptotic variances of the components of each functional, in the order of the components.
+    """
+    beyond = max(20, len(coupled) // 10)
+    start = int(np.sort(coupled)[max(0, len(coupled) - beyond - 1)])
+    late = coupled > start
+    if not late.any():
+        return Tail(start, 0.0, np.inf)
+    excess = float((coupled[late] - start).mean()) * (1.0 + 1.0 / np.sqrt(late.sum()))
+    sums = np.array([difference[start:].sum(axis=0) for difference in differences])
+    squares = np.mean(sums**2, axis=0)
+    # Components of a functional are on one scale and taken together, so that one that hardly ever changes, and of whose
+    # variance the pilot knows nothing, does not decide; the functional that fares worst does.
+    bounds = np.cumsum([0, *[len(v) for v in variances]])
+    levels = [
+        squares[a:b].sum() / v.sum() for a, b, v in zip(bounds, bounds[1:], variances, strict=False) if v.sum() > 0
+    ]
+    return Tail(start, float(max(levels, default=0.0)), float(np.log1p(1.0 / excess)))
+
+
+def added_variance(burn_in: int, tail: Tail) -> float:
+    """Return what corrections add to the variance of a replicate, as a share of that of an ordinary average."""
+    return tail.at(burn_in) / averaged(burn_in)
+
+
+def averaged(burn_in: int) -> int:
+    """Return the number of sweeps that a replicate averages over."""
+    return (HORIZON - 1) * burn_in + 1
+
+
+def predicted_inefficiency(burn_in: int, mean: float, tail: Tail) -> float:
+    """Return the formula at the head of this file, for lag = burn_in."""
+    return (HORIZON * burn_in + mean) / averaged(burn_in) * (1.0 + added_variance(burn_in, tail))
+
+
+def choose_burn_in(coupled: np.ndarray, tail: Tail) -> int:
+    """Return the least burn-in, from the 99 % quantile on, whose predicted inefficiency is acceptable."""
+    mean = float(coupled.mean())
+    least = max(1, int(np.ceil(np.quantile(coupled, QUANTILE))))
+    # It falls with the burn-in, to 10 / 9: double until it is acceptable, then bisect.
+    low, high = least - 1, least
+    while predicted_inefficiency(high, mean, tail) > ACCEPTED:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if predicted_inefficiency(middle, mean, tail) > ACCEPTED:
+            low = middle
+        else:
+            high = middle
+    return high

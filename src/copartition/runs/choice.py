@@ -1,0 +1,87 @@
+"""From the arguments of a call to a job: what was given, what `tune` recommends, what is the default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from copartition.chain import check_start
+from copartition.couplings import check_coupling
+from copartition.couplings.base import Coupling
+from copartition.diagnostics.tuning import Tuned
+from copartition.estimator import SLOTS
+from copartition.functionals import Functional, bind_all
+from copartition.replicate import Job, Settings
+from copartition.runs.pilot import tune
+from copartition.targets.base import Target, check_target
+from copartition.validation import integer, shorten
+
+UNBOUNDED = 1 << 60
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How pairs are run; None where nothing was chosen."""
+
+    burn_in: int | None = None
+    min_sweeps: int | None = None
+    lag: int | None = None
+    coupling: str | Coupling | None = None
+    init: Any = None
+
+    def completed(
+        self, settings: Tuned | str | None, target: Target, functional: Any, seed: int, progress: bool
+    ) -> Choice:
+        """Return the choice with settings, or else defaults, for what was not chosen."""
+        if isinstance(settings, str):
+            if settings != "auto":
+                raise ValueError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
+            coupling = "transport" if self.coupling is None else self.coupling
+            settings = tune(target, functional, coupling=coupling, init=self.init, seed=seed, progress=progress)
+        if settings is None:
+            settings_or_defaults: Any = DEFAULTS
+        elif isinstance(settings, Tuned):
+            settings_or_defaults = settings
+        else:
+            raise TypeError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
+        chosen = {
+            name: getattr(settings_or_defaults, name) if getattr(self, name) is None else getattr(self, name)
+            for name in self.__dataclass_fields__
+        }
+        return Choice(**chosen)
+
+
+DEFAULTS = Choice(burn_in=100, min_sweeps=500, lag=100, coupling="transport", init=None)
+
+
+def make_job(
+    target: Target, functional: Functional | Sequence[Functional], choice: Choice, seed: int, max_sweeps: int | None
+) -> Job:
+    """Return the job of a complete choice, if it makes sense."""
+    check_target(target)
+    functionals = (
+        (functional,) if isinstance(functional, Functional) or not isinstance(functional, Sequence) else functional
+    )
+    if not 1 <= len(functionals) <= SLOTS:
+        raise ValueError(f"functional must be one to {SLOTS} functionals, got {len(functionals)}.")
+    burn_in = integer("burn_in", choice.burn_in, 0)
+    min_sweeps = integer("min_sweeps", choice.min_sweeps, 0)
+    lag = integer("lag", choice.lag, 1)
+    if burn_in > min_sweeps:
+        raise ValueError(f"burn_in must be at most min_sweeps, {min_sweeps}, got {burn_in}.")
+    if max_sweeps is not None:
+        max_sweeps = integer("max_sweeps", max_sweeps, 1)
+        if max_sweeps < max(lag, min_sweeps):
+            raise ValueError(
+                f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
+            )
+    target, functionals = bind_all(target, functionals)
+    return Job(
+        target=target,
+        functionals=functionals,
+        coupling=check_coupling(choice.coupling),
+        start=check_start(target, choice.init),
+        settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps),
+        seed=integer("seed", seed, 0),
+    )

@@ -1,0 +1,346 @@
+"""A pilot run that chooses the settings of an estimate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition import gibbs
+from copartition.chain import check_start
+from copartition.compiled.kernel import prepare
+from copartition.compiled.random import stream
+from copartition.couplings import check_coupling
+from copartition.couplings.base import Coupling
+from copartition.diagnostics.bounds import tv_bound
+from copartition.diagnostics.tuning import (
+    HORIZON,
+    QUANTILE,
+    Stage,
+    Tail,
+    Tuned,
+    added_variance,
+    averaged,
+    choose_burn_in,
+    predicted_inefficiency,
+    tail_of,
+)
+from copartition.differences import advance_and_compare, compare_pair
+from copartition.functionals import Functional, bind_all, largest_clusters, n_clusters
+from copartition.pacing import Chunks, Pause
+from copartition.pair import start_pair
+from copartition.results import MeetingTimes, Sample
+from copartition.runs.meeting import meeting_times
+from copartition.runs.parallel import run_pieces
+from copartition.runs.sampling import sample
+from copartition.targets.base import Target, check_target
+from copartition.validation import integer
+
+STAGE_PAIRS = 100
+CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
+COMPONENTS = 200  # of a functional that the pilot looks at
+ROWS = 256  # coupled sweeps in one call of the kernel, at most: each fills a row of all components
+CHAINS = 8
+CHAIN_LENGTH = 25  # in 99 % quantiles of the sweeps to meet
+PILOT = int.from_bytes(b"tune", "big")
+
+
+class TuningError(RuntimeError):
+    """No settings can be recommended."""
+
+
+def tune(
+    target: Target,
+    functional: Functional | Sequence[Functional] | None = None,
+    *,
+    pairs: int = 400,
+    coupling: str | Coupling = "transport",
+    init: Any = None,
+    seed: int = 0,
+    max_sweeps: int = 20_000,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Tuned:
+    """Choose lag, burn-in and horizon for `estimate` from a pilot.
+
+    The lag is doubled until a chain that has run for as long is close to its target, by `tv_bound`, and the meeting
+    times no longer grow. Then `pairs` pairs tell how often a burn-in is too short and what that costs, and a few
+    ordinary chains how variable the functional is. The pilot draws other random numbers than `estimate` does with the
+    same seed, so estimates with its settings are as unbiased as any.
+
+    Parameters
+    ----------
+    target : Target
+        The law on partitions.
+    functional : Functional or sequence of Functional, optional
+        What is going to be estimated; left out, the number of clusters and the shares of the three largest.
+    pairs : int
+        Number of pairs of the last and largest part of the pilot.
+    coupling, init, seed, executor, progress
+        See `meeting_times`.
+    max_sweeps : int
+        The most sweeps of a pair; if some have not met by then, no settings are recommended.
+
+    Returns
+    -------
+    Tuned
+        For ``estimate(..., settings=tuned)``.
+
+    Raises
+    ------
+    TuningError
+        Pairs did not meet within `max_sweeps`.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> t = cp.tune(posterior, cp.n_clusters(), seed=1)
+    >>> e = cp.estimate(posterior, cp.n_clusters(), settings=t, seed=1)
+    >>> e.made_by["settings"]["burn_in"] == t.burn_in
+    True
+    """
+    check_target(target)
+    if functional is None:
+        functional = [n_clusters(), largest_clusters(3)]
+    functionals = list(functional) if isinstance(functional, Sequence) else [functional]
+    pilot = _Pilot(
+        target=target,
+        functionals=functionals,
+        pairs=integer("pairs", pairs, STAGE_PAIRS),
+        coupling=check_coupling(coupling),
+        init=init,
+        seed=integer("seed", seed, 0),
+        max_sweeps=integer("max_sweeps", max_sweeps, 1),
+        executor=executor,
+        progress=progress,
+    )
+    pairs_met, differences = pilot.run_pairs()
+    chains = pilot.run_chains(pairs_met)
+    return _recommend(pilot, pairs_met, differences, chains)
+
+
+class _Pilot:
+    """Pairs and chains that are run to learn from, and what they have cost."""
+
+    def __init__(
+        self,
+        target: Target,
+        functionals: list[Functional],
+        pairs: int,
+        coupling: Coupling,
+        init: Any,
+        seed: int,
+        max_sweeps: int,
+        executor: Executor | None,
+        progress: bool,
+    ) -> None:
+        self.target = target
+        self.functionals = functionals
+        self.pairs = pairs
+        self.coupling = coupling
+        self.init = init
+        self.max_sweeps = max_sweeps
+        self.stages: list[Stage] = []
+        self.sweeps = 0.0
+        self.seconds = 0.0
+        self.seconds_a_coupled_sweep = 0.0
+        self._seed = seed
+        self._parts = 0
+        self._executor = executor
+        self._progress = progress
+
+    def run_pairs(self) -> tuple[MeetingTimes, list[np.ndarray]]:
+        """Double the lag until it is large enough; return the meeting times and differences of pairs with that lag."""
+        lag = 1
+        while True:
+            if lag > self.max_sweeps:
+                raise TuningError(
+                    f"After {self.max_sweeps} sweeps (max_sweeps) a chain may still be far from its target: no "
+                    "settings can be recommended. Raise max_sweeps, or try another init or coupling."
+                )
+            self._add(self._meet(lag))
+            if self._is_stable():
+                m, differences = self._compare(lag)
+                self._add(m)
+                if self.stages[-1].tv <= CLOSE:
+                    return m, differences
+            lag *= 2
+
+    def _meet(self, lag: int) -> MeetingTimes:
+        m = meeting_times(
+            self.target,
+            replicates=STAGE_PAIRS,
+            coupling=self.coupling,
+            lag=lag,
+            init=self.init,
+            max_sweeps=self.max_sweeps,
+            seed=self._next_seed(),
+            executor=self._executor,
+            progress=self._progress,
+        )
+        self.seconds_a_coupled_sweep = float(m.seconds.sum() / max(1, (m.meeting_times - lag).sum()))
+        return m
+
+    def _compare(self, lag: int) -> tuple[MeetingTimes, list[np.ndarray]]:
+        """Run pairs until they meet, and keep by how much the functionals of their two chains differ."""
+        seed = self._next_seed()
+        target, functionals = bind_all(self.target, self.functionals)
+        start = check_start(target, self.init)
+        work = partial(_run_pair, target, functionals, self.coupling, start, lag, self.max_sweeps, seed)
+        results = run_pieces(work, self.pairs, self._executor, self._progress, "pilot pairs")
+        m = MeetingTimes(
+            meeting_times=np.array([lag + len(pair.differences) for pair in results]),
+            met=np.array([pair.met for pair in results]),
+            seconds=np.array([pair.seconds for pair in results]),
+            traces=None,
+            lag=lag,
+            max_sweeps=self.max_sweeps,
+            seed=seed,
+            coupling=repr(self.coupling),
+        )
+        return m, [pair.differences for pair in results]
+
+    def _add(self, m: MeetingTimes) -> None:
+        """Take pairs into account, if they have met."""
+        if m.censored:
+            raise TuningError(
+                f"{m.censored} of {len(m.met)} pairs did not meet within {self.max_sweeps} sweeps (max_sweeps): no "
+                "settings can be recommended. Raise max_sweeps, or try another init or coupling."
+            )
+        coupled = m.meeting_times - m.lag
+        self.sweeps += float(np.sum(m.lag + 2 * coupled))
+        self.seconds += float(m.seconds.sum())
+        stderr = coupled.std() / np.sqrt(len(coupled))
+        self.stages.append(Stage(m.lag, coupled.mean(), stderr, float(tv_bound(m, m.lag).value[0])))
+
+    def _is_stable(self) -> bool:
+        """Whether a chain is close to its target after `lag` sweeps, and meetings take no longer than with lag / 2."""
+        *_, now = self.stages
+        if now.tv > CLOSE:
+            return False
+        before = [stage for stage in self.stages if stage.lag < now.lag]
+        if not before:
+            return True
+        return now.mean - before[-1].mean <= 3.0 * np.hypot(now.stderr, before[-1].stderr)
+
+    def run_chains(self, m: MeetingTimes) -> list[Sample]:
+        """Run ordinary chains, for the variance of each functional."""
+        length = max(20, int(np.quantile(m.meeting_times - m.lag, QUANTILE)))
+        seed = self._next_seed()
+        chains = [
+            sample(
+                self.target,
+                functional,
+                sweeps=CHAIN_LENGTH * length,
+                burn_in=length,
+                chains=CHAINS,
+                init=self.init,
+                seed=seed,
+                executor=self._executor,
+            )
+            for functional in self.functionals
+        ]
+        self.sweeps += len(chains) * CHAINS * (1 + CHAIN_LENGTH) * length
+        self.seconds += sum(float(s.seconds.sum()) for s in chains)
+        return chains
+
+    def _next_seed(self) -> int:
+        """Return a seed for another part, whose random numbers neither `estimate` nor other parts draw."""
+        self._parts += 1
+        words = np.random.SeedSequence(self._seed, spawn_key=(PILOT, self._parts)).generate_state(4)
+        return int.from_bytes(words.tobytes(), "little")
+
+
+class _PilotPair(NamedTuple):
+    met: bool
+    seconds: float
+    differences: np.ndarray
+
+
+def _run_pair(
+    target: Target,
+    functionals: tuple[Functional, ...],
+    coupling: Coupling,
+    start: np.ndarray,
+    lag: int,
+    max_sweeps: int,
+    seed: int,
+    index: int,
+    pause: Pause,
+) -> _PilotPair:
+    """Run pair `index` until it meets; keep h(X) - h(Y) before each coupled sweep, of some components at least."""
+    prepare(gibbs.run_chain, compare_pair, coupling.partner)
+    random = stream(seed, index)
+    begin = time.thread_time()
+    pair = start_pair(target, coupling, start, lag, random, pause)
+    shown = _shown([f.size for f in functionals])
+    chunks = Chunks(target.n_points)
+    differences = [np.zeros((0, len(shown)))]
+    done = 0
+    while pair.distance[0] > 0 and lag + done < max_sweeps:
+        pause()
+        sweeps = min(ROWS, chunks.next(max_sweeps - lag - done))
+        pair, rows = advance_and_compare(target, functionals, coupling, pair, random, sweeps)
+        differences.append(rows[:, shown])
+        done += len(rows)
+    return _PilotPair(bool(pair.distance[0] == 0), time.thread_time() - begin, np.concatenate(differences))
+
+
+def _shown(sizes: list[int]) -> np.ndarray:
+    """Return the components that the pilot looks at: all, or evenly spaced ones of a large functional."""
+    begins = np.cumsum([0, *sizes])
+    return np.concatenate([begin + _spaced(size) for begin, size in zip(begins, sizes, strict=False)])
+
+
+def _spaced(size: int) -> np.ndarray:
+    return np.unique(np.linspace(0, size - 1, min(size, COMPONENTS)).astype(np.int64))
+
+
+def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], chains: list[Sample]) -> Tuned:
+    coupled = m.meeting_times - m.lag
+    tail = tail_of(coupled, differences, [s.variance[_spaced(len(s.variance))] for s in chains])
+    burn_in = choose_burn_in(coupled, tail)
+    min_sweeps = HORIZON * burn_in
+    mean = float(coupled.mean())
+    single = sum(s.seconds.sum() for s in chains) / sum(CHAINS * (s.sweeps + s.burn_in) for s in chains)
+    _, functionals = bind_all(pilot.target, pilot.functionals)
+    return Tuned(
+        lag=burn_in,
+        burn_in=burn_in,
+        min_sweeps=min_sweeps,
+        coupling=pilot.coupling,
+        init=pilot.init,
+        inefficiency=predicted_inefficiency(burn_in, mean, tail),
+        sweeps=min_sweeps + mean,
+        seconds=(min_sweeps - mean) * single + mean * pilot.seconds_a_coupled_sweep,
+        variance=np.concatenate([s.variance for s in chains])
+        / averaged(burn_in)
+        * (1.0 + added_variance(burn_in, tail)),
+        components=[name for f in functionals for name in f.components],
+        pilot=m,
+        stages=pilot.stages,
+        pilot_sweeps=pilot.sweeps,
+        pilot_seconds=pilot.seconds,
+        reasons=_reasons(pilot, coupled, burn_in, tail),
+    )
+
+
+def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, tail: Tail) -> list[str]:
+    last = pilot.stages[-1]
+    quantile = max(1, int(np.ceil(np.quantile(coupled, QUANTILE))))
+    added, at_quantile = (f"{100 * added_variance(k, tail):.2g} %" for k in (burn_in, quantile))
+    work = predicted_inefficiency(burn_in, float(coupled.mean()), tail)
+    longer = f" (with {quantile} it would be {at_quantile})" if burn_in > quantile else ""
+    return [
+        f"Pairs with lag {last.lag} met after {coupled.mean():.1f} sweeps on average, 99 % of them within {quantile}. "
+        f"After {last.lag} sweeps a chain is within {max(last.tv, 0.001):.2g} of its target in total variation.",
+        f"With a burn_in of {burn_in}, corrections add about {added} to the variance of a replicate{longer}.",
+        f"min_sweeps is {HORIZON} times the burn_in, so that nine tenths of the sweeps are averaged over.",
+        "A lag as long as the burn_in costs nothing and keeps corrections small.",
+        f"The same precision takes about {work:.2f} times the sweeps of an ordinary chain that need not burn in.",
+    ]
