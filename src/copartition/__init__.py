@@ -10,6 +10,7 @@ from copartition.couplings.independent import Independent
 from copartition.couplings.maximal import Maximal
 from copartition.couplings.transport import Transport
 from copartition.diagnostics.bounds import sweeps_needed, tv_bound, wasserstein_bound
+from copartition.diagnostics.consensus import Consensus, consensus
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import (
     Functional,
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Common",
     "Component",
+    "Consensus",
     "Coupling",
     "DirichletProcess",
     "Estimate",
@@ -65,6 +67,7 @@ __all__ = [
     "cluster_sizes_histogram",
     "co_clustering",
     "conditional",
+    "consensus",
     "estimate",
     "estimate_within",
     "evaluation",

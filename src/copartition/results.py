@@ -137,6 +137,11 @@ class Estimate:
         """Number of pairs that did not meet before the cap. If there are any, the estimate is biased."""
         return int(np.sum(~self.met))
 
+    @property
+    def is_biased(self) -> bool:
+        """Whether the mean is known to be biased: pairs were given up, or there were none."""
+        return self.censored > 0 or bool(self.made_by.get("ordinary"))
+
     def censored_bound(self, level: float = 0.95) -> float:
         """Return an upper confidence bound for the probability that a pair does not meet (Clopper and Pearson)."""
         from scipy.special import betaincinv
@@ -157,17 +162,23 @@ class Estimate:
         name : str
             For instance ``"co_clustering"`` or ``"largest_clusters"``.
         """
-        begin = 0
-        for about in self.functionals:
-            end = begin + about["size"]
-            if name in (about["name"], about["name"].partition("(")[0]):
-                made_by = self.made_by | {"functional": about["name"], "functionals": [about]}
-                return replace(
-                    self, values=self.values[:, begin:end], components=self.components[begin:end], made_by=made_by
-                )
-            begin = end
+        for part in self.parts():
+            found = part.functionals[0]["name"]
+            if name in (found, found.partition("(")[0]):
+                return part
         names = ", ".join(about["name"] for about in self.functionals)
         raise ValueError(f"There is no functional {name!r} in this estimate; it has {names}.")
+
+    def parts(self) -> list[Estimate]:
+        """Return the parts of the estimate that belong to each functional."""
+        parts, begin = [], 0
+        for about in self.functionals:
+            end = begin + about["size"]
+            made_by = self.made_by | {"functional": about["name"], "functionals": [about]}
+            values, components = self.values[:, begin:end], self.components[begin:end]
+            parts.append(replace(self, values=values, components=components, made_by=made_by))
+            begin = end
+        return parts
 
     def inefficiency(self, reference: Sample) -> efficiency.Inefficiency:
         """Return how many times the work of ordinary chains the same precision takes with this estimate's settings.
@@ -232,13 +243,22 @@ class Estimate:
         if not self.made_by.get("precision", {}).get("reached", True):
             found.append("PRECISION NOT REACHED with as many replicates as there may be. Raise replicates.")
         corrected = self.meeting_times - self.lag > self.made_by["settings"]["burn_in"]
-        for about in self.functionals:
-            heavy = robust.warning(self.select(about["name"]).values, corrected, about["name"])
+        for part in self.parts():
+            heavy = robust.warning(part.values, corrected, part.made_by["functional"])
             found += [heavy] if heavy else []
         return found
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return a pandas table with a row a replicate: its values, meeting time and cost. Needs pandas."""
+        """Return a pandas table with a row a replicate: its values, meeting time and cost. Needs pandas.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=10, burn_in=5, min_sweeps=50, lag=5, seed=1)
+        >>> list(e.to_dataframe().columns)
+        ['n_clusters', 'meeting_time', 'met', 'sweeps', 'seconds']
+        """
         from copartition import export
 
         return export.dataframe(self)

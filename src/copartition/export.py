@@ -1,0 +1,131 @@
+"""Estimates for other programs: pandas, ArviZ, CSV, Parquet and netCDF."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from copartition.results import Estimate
+
+FORMATS = (".csv", ".parquet", ".nc")
+
+
+def replicate_columns(e: Estimate) -> dict[str, np.ndarray]:
+    """Return the table of replicates: a column a component, and what is known of each replicate."""
+    values = {name: e.values[:, c] for c, name in enumerate(e.components)}
+    return {
+        "replicate": np.arange(len(e.values)),
+        **values,
+        "meeting_time": e.meeting_times,
+        "met": e.met,
+        "sweeps": e.sweeps,
+        "seconds": e.seconds,
+    }
+
+
+def summary_columns(e: Estimate) -> dict[str, np.ndarray]:
+    """Return the table of components: what `Estimate.summary` shows, in full."""
+    low, high = e.interval()
+    return {
+        "component": np.array(e.components),
+        "mean": e.mean,
+        "stderr": e.stderr,
+        "low": low,
+        "high": high,
+        "biased": np.full(len(e.components), e.is_biased),
+    }
+
+
+def dataframe(e: Estimate) -> pandas.DataFrame:
+    """Return the table of replicates as a pandas DataFrame; see `Estimate.to_dataframe`."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("to_dataframe needs the package pandas: pip install pandas.") from None
+    return pandas.DataFrame(replicate_columns(e)).set_index("replicate")
+
+
+def datatree(e: Estimate) -> xarray.DataTree:
+    """Return the replicates as a DataTree; see `Estimate.to_datatree`."""
+    try:
+        import arviz_base
+    except ImportError:
+        raise ImportError("to_datatree needs the package arviz-base: pip install 'copartition[arviz]'.") from None
+    values, dims, coords = {}, {}, {"replicate": np.arange(len(e.values))}
+    for number, part in enumerate(e.parts()):
+        name = part.functionals[0]["name"].partition("(")[0]
+        if name in values:
+            name = f"{name}_{number}"
+        dimension = f"{name}_component"
+        values[name] = part.values
+        dims[name] = [dimension]
+        coords[dimension] = np.array(part.components)
+    stats = {"meeting_time": e.meeting_times, "met": e.met, "sweeps": e.sweeps, "seconds": e.seconds}
+    # The replicates are independent estimates of an expectation, not draws from the posterior, so they are in a group
+    # of their own, which no summary or plot of ArviZ takes for draws.
+    return arviz_base.from_dict(
+        {"replicates": values, "replicate_stats": stats},
+        sample_dims=["replicate"],
+        coords=coords,
+        dims=dims,
+        check_conventions=False,
+        attrs={"/": {"made_by": json.dumps(e.made_by), "biased": int(e.is_biased), "creation_library": "copartition"}},
+    )
+
+
+def write(e: Estimate, path: str | Path, summary: bool = False) -> None:
+    """Write an estimate to a file, in the format that the ending of its name stands for.
+
+    Parameters
+    ----------
+    e : Estimate
+    path : path
+        Ends in ``.csv``, ``.parquet`` or ``.nc`` (netCDF).
+    summary : bool
+        A row a component, with mean, standard error and interval, instead of a row a replicate. Not for netCDF.
+    """
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind not in FORMATS:
+        raise ValueError(f"{str(path)!r} must end in {', '.join(FORMATS)}.")
+    if kind == ".nc":
+        if summary:
+            raise ValueError(f"{str(path)!r}: netCDF holds replicates; write a summary as CSV or Parquet.")
+        _write_netcdf(e, file)
+        return
+    columns = summary_columns(e) if summary else replicate_columns(e)
+    if kind == ".csv":
+        with file.open("w", newline="", encoding="utf-8") as text:
+            writer = csv.writer(text)
+            writer.writerow(columns)
+            writer.writerows(zip(*[column.tolist() for column in columns.values()], strict=True))
+    else:
+        _write_parquet(columns, e.made_by, file)
+
+
+def _write_parquet(columns: dict[str, np.ndarray], made_by: dict[str, Any], file: Path) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ValueError(f"{str(file)!r} needs the package pyarrow to be written: pip install pyarrow.") from None
+    table = pyarrow.table(columns).replace_schema_metadata({"made_by": json.dumps(made_by)})
+    pyarrow.parquet.write_table(table, file)
+
+
+def _write_netcdf(e: Estimate, file: Path) -> None:
+    try:
+        import h5netcdf  # noqa: F401
+
+        tree = datatree(e)
+    except ImportError:
+        raise ValueError(f"{str(file)!r} needs arviz-base and h5netcdf: pip install 'copartition[arviz]'.") from None
+    tree.to_netcdf(file, engine="h5netcdf")
