@@ -3,6 +3,7 @@
 Import it as ``import copartition as cp``. Everything public is named here.
 """
 
+from copartition import plots
 from copartition.chain import conditional
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.common import Common
@@ -23,6 +24,7 @@ from copartition.functionals import (
     predictive_density,
 )
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
+from copartition.report import write_report
 from copartition.results import Estimate, MeetingTimes, Sample
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
@@ -79,6 +81,7 @@ __all__ = [
     "n_clusters",
     "overlaps",
     "partner",
+    "plots",
     "predictive_density",
     "sample",
     "sample_within",
@@ -87,4 +90,5 @@ __all__ = [
     "tv_bound",
     "variation_of_information",
     "wasserstein_bound",
+    "write_report",
 ]

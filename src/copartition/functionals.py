@@ -256,7 +256,8 @@ class PredictiveDensity(Functional):
         self.grid = np.asarray(grid, dtype=np.float64)
         if self.grid.ndim not in (1, 2) or not self.grid.size or not np.isfinite(self.grid).all():
             raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
-        names = [f"density at {shorten(point.tolist())}" for point in self.grid]
+        rows = self.grid.reshape(len(self.grid), -1)
+        names = [f"density at {', '.join(f'{x:.6g}' for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
         about = {"grid": self.grid.tolist()}
         super().__init__("predictive_density", mixture_density, len(self.grid), self.grid.ravel(), names, about)
 

@@ -53,6 +53,7 @@ def meeting_times(m: MeetingTimes | Estimate | Mapping[str, MeetingTimes | Estim
         shares = np.where(shares > 1e-12, shares, np.nan)
         ax.step(steps, shares, where="post", color=color, linestyle=DASHES[number % 4], label=name or None)
     ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylim(top=1.05)
     ax.set_xlim(left=0)
     if len(several) > 1:
@@ -139,6 +140,7 @@ def running(e: Estimate, component: int = 0, ax: Axes | None = None, level: floa
     ax.plot(counts, means, color=INK)
     if len(counts) > 1:
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
         ax.set_xlim(counts[0], counts[-1])
     return _labelled(ax, "replicates", e.components[component])
 
@@ -243,8 +245,9 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _labelled(ax: Axes, x: str, y: str) -> Axes:
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    # Names may be those of a user's functions, in which a dollar sign is no mathematics.
+    ax.set_xlabel(x, parse_math=False)
+    ax.set_ylabel(y, parse_math=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

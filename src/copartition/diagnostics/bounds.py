@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 
 from copartition.results import Estimate, MeetingTimes
 from copartition.validation import integer_array, probability, shorten
@@ -242,5 +241,7 @@ def _band(terms: np.ndarray, counts: np.ndarray, level: float) -> tuple[np.ndarr
 
 def _clopper_pearson(events: np.ndarray, trials: int, level: float) -> np.ndarray:
     """Return the upper end of the two-sided Clopper-Pearson interval for a probability."""
+    from scipy.special import betaincinv
+
     upper = betaincinv(events + 1.0, np.maximum(trials - events, 1e-300), (1 + level) / 2)
     return np.where(events == trials, 1.0, upper)

@@ -21,8 +21,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.cluster.hierarchy import cut_tree, linkage
-from scipy.spatial.distance import squareform
 
 from copartition.partition import canonical
 from copartition.results import Estimate
@@ -89,11 +87,11 @@ class Consensus:
         shown = ", ".join(str(size) for size in sizes[:12]) + (", ..." if len(sizes) > 12 else "")
         unsure = self.points[np.flatnonzero(self.belongs < UNSURE)]
         lines = [
-            f"{len(sizes)} cluster(s) of {shown} points ({self.loss} loss)",
-            f"a clustering from the posterior disagrees with this one on {100 * self.disagreement:.2g} % of all pairs "
-            f"(+- {100 * self.disagreement_stderr:.1g}), {100 * self.spread:.2g} % of those that either joins",
+            f"{len(sizes)} cluster(s) of {shown} points, by {self.loss} loss.",
+            f"A clustering from the posterior disagrees with this one on {100 * self.disagreement:.2g} % of all pairs "
+            f"(+- {100 * self.disagreement_stderr:.1g}), {100 * self.spread:.2g} % of those that either joins.",
             f"{len(unsure)} of {len(self.points)} points are with the others of their cluster with probability below "
-            f"{UNSURE:g}" + (f": {shorten(unsure.tolist())}" if len(unsure) else ""),
+            f"{UNSURE:g}" + (f": {shorten(unsure.tolist())}." if len(unsure) else "."),
         ]
         if self.is_spread:
             lines.append("The posterior is spread over several clusterings: no single one stands for it.")
@@ -131,6 +129,8 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
     >>> cp.consensus(e, loss="vi").labels
     array([0, 0, 0, 1, 1, 1])
     """
+    from scipy.spatial.distance import squareform
+
     if not isinstance(e, Estimate):
         raise TypeError(f"e must be an estimate of co_clustering, got {shorten(e)}.")
     if loss not in LOSSES:
@@ -164,6 +164,8 @@ def _stderr(values: np.ndarray) -> np.ndarray:
 
 def _belongs(part: Estimate, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return for each point the mean probability of being with others of its cluster, and its standard error."""
+    from scipy.spatial.distance import squareform
+
     count = len(labels)
     place = squareform(np.arange(part.values.shape[1]))
     value, stderr = np.zeros(count), np.zeros(count)
@@ -197,6 +199,9 @@ def minimise(similarity: np.ndarray, loss: str, starts: int, seed: int) -> tuple
 
 def _cuts(p: np.ndarray, most: int = 30) -> Iterable[np.ndarray]:
     """Yield the cuts of an average linkage tree into 1, 2, ... clusters."""
+    from scipy.cluster.hierarchy import cut_tree, linkage
+    from scipy.spatial.distance import squareform
+
     if len(p) < 2:
         return
     tree = linkage(squareform(1.0 - p, checks=False), "average")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import trim_mean
 
 from copartition.validation import integer
 
@@ -52,12 +51,15 @@ def trimmed_mean(values: np.ndarray, components: list[str], proportion: float, l
     """Return the mean without the smallest and the largest values; see `Estimate.trimmed_mean`."""
     if not 0.0 < proportion < 0.5:
         raise ValueError(f"proportion must lie between 0 and 0.5, got {proportion!r}.")
+    left_out = int(proportion * len(values))
+
+    def trimmed(sample: np.ndarray) -> np.ndarray:
+        return np.sort(sample, axis=0)[left_out : len(sample) - left_out].mean(axis=0)
+
     random = np.random.default_rng(0)
-    resampled = [
-        trim_mean(values[random.integers(0, len(values), len(values))], proportion, axis=0) for _ in range(RESAMPLES)
-    ]
+    resampled = [trimmed(values[random.integers(0, len(values), len(values))]) for _ in range(RESAMPLES)]
     method = f"mean without the {100 * proportion:g} % smallest and largest values"
-    return _summary(trim_mean(values, proportion, axis=0), np.array(resampled), method, components, level)
+    return _summary(trimmed(values), np.array(resampled), method, components, level)
 
 
 def median_of_means(values: np.ndarray, components: list[str], groups: int, level: float) -> RobustSummary:
