@@ -322,3 +322,43 @@ def unbiased(h_x, h_y, tau, k, m, lag, weights="right", too_early=0):
 def weight_by_counting(t, k, m, lag):
     """How often the difference at time t is counted: for each start l in k..m, all t = l + j lag with j >= 1."""
     return sum(1 for start in range(k, m + 1) if t > start and (t - start) % lag == 0)
+
+
+# --- what meeting times tell -----------------------------------------------------------------------------------------
+
+
+def tv_bound(meeting_times, lag, t):
+    """Mean over pairs of max(0, ceil((tau - lag - t) / lag))."""
+    return float(np.mean([max(0, math.ceil((tau - lag - t) / lag)) for tau in meeting_times]))
+
+
+def wasserstein_bound(traces, lag, t):
+    """Mean over pairs of the sum over j >= 1 of d(X_(t + j lag), Y_(t + (j - 1) lag)); traces begin at time lag."""
+    total = 0.0
+    for trace in traces:
+        j = 1
+        while t + j * lag - lag < len(trace):
+            total += trace[t + j * lag - lag]
+            j += 1
+    return total / len(traces)
+
+
+def expected_binder(states, law, labels):
+    """Posterior expected number of pairs on which a partition disagrees with `labels`."""
+    return sum(p * hamming(state, labels) / 2 for state, p in zip(states, law, strict=True))
+
+
+def vi_lower_bound(similarity, labels):
+    """The lower bound of Wade and Ghahramani on the expected variation of information, term by term."""
+    count = len(labels)
+    total = 0.0
+    for i in range(count):
+        own = [j for j in range(count) if labels[j] == labels[i]]
+        total += math.log(len(own)) - 2 * math.log(sum(similarity[i, j] for j in own))
+        total += math.log(sum(similarity[i, j] for j in range(count)))
+    return total / count
+
+
+def similarity(states, law):
+    """Probabilities that points are together."""
+    return sum(p * adjacency(state) for state, p in zip(states, law, strict=True))

@@ -85,13 +85,14 @@ class Consensus:
         """Return a few lines for a person to read."""
         sizes = np.sort(np.bincount(self.labels))[::-1]
         shown = ", ".join(str(size) for size in sizes[:12]) + (", ..." if len(sizes) > 12 else "")
-        unsure = self.points[np.flatnonzero(self.belongs < UNSURE)]
+        unsure = self.points[np.flatnonzero(self.belongs < UNSURE)].tolist()
+        named = ", ".join(map(str, unsure[:10])) + (f" and {len(unsure) - 10} more" if len(unsure) > 10 else "")
         lines = [
             f"{len(sizes)} cluster(s) of {shown} points, by {self.loss} loss.",
             f"A clustering from the posterior disagrees with this one on {100 * self.disagreement:.2g} % of all pairs "
             f"(+- {100 * self.disagreement_stderr:.1g}), {100 * self.spread:.2g} % of those that either joins.",
             f"{len(unsure)} of {len(self.points)} points are with the others of their cluster with probability below "
-            f"{UNSURE:g}" + (f": {shorten(unsure.tolist())}." if len(unsure) else "."),
+            f"{UNSURE:g}" + (f": {named}." if unsure else "."),
         ]
         if self.is_spread:
             lines.append("The posterior is spread over several clusterings: no single one stands for it.")

@@ -1,0 +1,117 @@
+"""``copartition estimate``: unbiased expectations."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+import copartition as cp
+from copartition.cli.model import (
+    coupling_of,
+    functional_of,
+    functional_option,
+    model_options,
+    one_sentence_errors,
+    posterior_of,
+)
+
+
+@click.command()
+@model_options
+@functional_option
+@click.option("--replicates", type=int, help="Number of independent pairs of chains.  [default: 1000]")
+@click.option("--target-stderr", type=float, help="Run until all standard errors are this small.")
+@click.option("--target-relative", type=float, help="The same, in multiples of the largest mean of each functional.")
+@click.option("--tune", "tuned", is_flag=True, help="Let a pilot choose lag, burn-in and min-sweeps.")
+@click.option("--lag", type=int, help="Sweeps between the two chains of a pair.  [default: 100]")
+@click.option("--burn-in", type=int, help="Sweeps before averaging begins.  [default: 100]")
+@click.option("--min-sweeps", type=int, help="Sweep at which averaging ends.  [default: 500]")
+@click.option("--max-sweeps", type=int, help="A cap; pairs that reach it make the result biased.")
+@click.option("--store", type=click.Path(), help="A file that keeps every replicate; the same command goes on with it.")
+@click.option("--dask", help="Address of a running Dask cluster, for instance tcp://host:8786.")
+@click.option("--processes", is_flag=True, help="Run on processes instead of threads.")
+def estimate(
+    functionals: tuple[str, ...],
+    replicates: int | None,
+    target_stderr: float | None,
+    target_relative: float | None,
+    tuned: bool,
+    lag: int | None,
+    burn_in: int | None,
+    min_sweeps: int | None,
+    max_sweeps: int | None,
+    store: str | None,
+    dask: str | None,
+    processes: bool,
+    **options: Any,
+) -> None:
+    """Estimate expectations under the posterior of a clustering, without bias.
+
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try: copartition estimate --example galaxies
+    """
+    with one_sentence_errors():
+        target = posterior_of(options)
+        try:
+            e = cp.estimate(
+                target,
+                [functional_of(text) for text in functionals],
+                replicates=replicates,
+                target_stderr=target_stderr,
+                target_relative=target_relative,
+                settings="auto" if tuned else None,
+                burn_in=burn_in,
+                min_sweeps=min_sweeps,
+                lag=lag,
+                coupling=coupling_of(options),
+                init=options["init"],
+                seed=options["seed"],
+                max_sweeps=max_sweeps,
+                executor=_executor(dask, processes),
+                store=store,
+                progress=sys.stderr.isatty(),
+            )
+        except KeyboardInterrupt:
+            click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
+            sys.exit(130)
+    click.echo(json.dumps(_as_json(e)) if options["as_json"] else str(e))
+
+
+def _what_is_kept(store: str | None) -> str:
+    if store is None:
+        return "nothing is kept; give --store FILE to keep what is done"
+    if not Path(store).exists():
+        return "nothing was done yet"
+    return f"{len(cp.Estimate.load(store).values)} replicates are kept in {store}; the same command goes on with them"
+
+
+def _executor(dask: str | None, processes: bool) -> Any:
+    if dask is None:
+        return "processes" if processes else None
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("--dask needs the package distributed: pip install 'copartition[dask]'.") from None
+    try:
+        return Client(dask, timeout=10)
+    except (OSError, TimeoutError) as error:
+        raise ValueError(f"--dask: no scheduler answers at {dask!r} ({error}).") from None
+
+
+def _as_json(e: cp.Estimate) -> dict[str, Any]:
+    low, high = e.interval()
+    return {
+        "components": e.components,
+        "mean": e.mean.tolist(),
+        "stderr": e.stderr.tolist(),
+        "interval": {"level": 0.95, "low": low.tolist(), "high": high.tolist()},
+        "replicates": len(e.values),
+        "censored": e.censored,
+        "biased": e.is_biased,
+        "sweeps": int(e.sweeps.sum()),
+        "seconds": float(e.seconds.sum()),
+        "made_by": e.made_by,
+    }

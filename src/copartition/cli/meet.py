@@ -1,0 +1,55 @@
+"""``copartition meet``: how long chains take to meet."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+import copartition as cp
+from copartition.cli.model import coupling_of, model_options, one_sentence_errors, posterior_of
+
+
+@click.command()
+@model_options
+@click.option("--lag", default=100, show_default=True, help="Sweeps between the two chains of a pair.")
+@click.option("--replicates", default=250, show_default=True, help="Number of pairs of chains.")
+@click.option("--max-sweeps", default=100_000, show_default=True, help="The latest meeting time waited for.")
+def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
+    """Run pairs of coupled chains until they meet, and say how long that took.
+
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try: copartition meet --example galaxies
+    """
+    with one_sentence_errors():
+        m = cp.meeting_times(
+            posterior_of(options),
+            replicates=replicates,
+            coupling=coupling_of(options),
+            lag=lag,
+            init=options["init"],
+            max_sweeps=max_sweeps,
+            seed=options["seed"],
+            progress=sys.stderr.isatty(),
+        )
+        needed = None if m.censored else cp.sweeps_needed(m, 0.01)
+    if options["as_json"]:
+        click.echo(json.dumps(_as_json(m, needed)))
+        return
+    click.echo(str(m))
+    if needed is not None:
+        click.echo(f"ordinary chain   {needed}")
+
+
+def _as_json(m: cp.MeetingTimes, needed: Any) -> dict[str, Any]:
+    return {
+        "meeting_times": m.meeting_times.tolist(),
+        "met": m.met.tolist(),
+        "seconds": m.seconds.tolist(),
+        "lag": m.lag,
+        "max_sweeps": m.max_sweeps,
+        "coupling": m.coupling,
+        "seed": m.seed,
+        "sweeps_to_tv_0.01": None if needed is None else {"value": needed.value, "high": needed.high},
+    }

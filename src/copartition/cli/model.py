@@ -1,0 +1,125 @@
+"""What commands share: options that say what the posterior is, and errors in one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import numpy as np
+
+import copartition as cp
+from copartition import datasets
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
+    "galaxies": {"data": datasets.galaxies, "noise_sd": 1.0, "mean_sd": 5.0, "mean": 21.0, "alpha": 1.0},
+}
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the arguments that say what the posterior is and how pairs are run."""
+    options = [
+        click.argument("data", required=False, type=click.Path()),
+        click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="A bundled data set, in place of DATA."),
+        click.option("--columns", help="Columns to use, by name or number, with commas between them."),
+        click.option("--standardize", is_flag=True, help="Shift and scale every column to mean 0 and sd 1."),
+        click.option("--noise-sd", type=float, help="Standard deviation of points around their cluster's mean."),
+        click.option("--mean-sd", type=float, help="Standard deviation of cluster means."),
+        click.option("--mean", type=float, help="Prior mean of cluster means.  [default: 0]"),
+        click.option("--alpha", type=float, help="Concentration of the Dirichlet process.  [default: 1]"),
+        click.option(
+            "--coupling", default="transport", show_default=True, help="transport, maximal, common, independent."
+        ),
+        click.option("--metric", default="hamming", show_default=True, help="Of transport: hamming or vi."),
+        click.option("--nugget", default=0.0, show_default=True, help="Probability of an independent update."),
+        click.option(
+            "--init", default="one_cluster", show_default=True, help="one_cluster, singletons, prior, sequential."
+        ),
+        click.option("--seed", default=0, show_default=True, help="Seed of the random numbers."),
+        click.option("--json", "as_json", is_flag=True, help="Write the result as JSON."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def posterior_of(options: dict[str, Any]) -> cp.Mixture:
+    """Return the posterior that the options describe."""
+    preset: dict[str, Any] = {}
+    if options["example"]:
+        if options["data"]:
+            raise click.UsageError("Give either DATA or --example, not both.")
+        preset = EXAMPLES[options["example"]]
+        data = preset["data"]()
+    elif options["data"]:
+        columns = options["columns"].split(",") if options["columns"] else None
+        data = datasets.read_table(options["data"], columns)
+    else:
+        raise click.UsageError("Give a file DATA, or --example galaxies.")
+    if options["standardize"]:
+        spread = np.std(data, axis=0)
+        if np.any(spread == 0):
+            raise click.UsageError(f"--standardize: column {int(np.argmin(spread))} is constant.")
+        data = (data - np.mean(data, axis=0)) / spread
+    chosen: dict[str, Any] = {}
+    for name, default in (("noise_sd", None), ("mean_sd", None), ("mean", 0.0), ("alpha", 1.0)):
+        given = options[name]
+        chosen[name] = given if given is not None else preset.get(name, default)
+        if chosen[name] is None:
+            raise click.UsageError(f"Give --{name.replace('_', '-')}.")
+    component = cp.Gaussian(noise_sd=chosen["noise_sd"], mean_sd=chosen["mean_sd"], mean=chosen["mean"])
+    return cp.Mixture(data, component, cp.DirichletProcess(chosen["alpha"]))
+
+
+def coupling_of(options: dict[str, Any]) -> cp.Coupling:
+    """Return the coupling that the options describe."""
+    kinds = {"maximal": cp.Maximal, "common": cp.Common, "independent": cp.Independent}
+    if options["coupling"] == "transport":
+        return cp.Transport(metric=options["metric"], nugget=options["nugget"])
+    if options["coupling"] not in kinds:
+        raise click.UsageError(f"--coupling must be transport, {', '.join(kinds)}, got {options['coupling']!r}.")
+    return kinds[options["coupling"]](nugget=options["nugget"])
+
+
+def functional_of(text: str) -> cp.Functional:
+    """Return the functional that an option such as ``largest:3`` describes."""
+    name, _, rest = text.partition(":")
+    try:
+        if name == "n_clusters" and not rest:
+            return cp.n_clusters()
+        if name == "largest":
+            return cp.largest_clusters(int(rest))
+        if name == "together":
+            return cp.co_clustering([int(point) for point in rest.split(",")] if rest else None)
+        if name == "density":
+            low, high, count = rest.split(":")
+            return cp.predictive_density(np.linspace(float(low), float(high), int(count)))
+    except ValueError as error:
+        raise click.UsageError(f"--functional {text}: {error}") from None
+    raise click.UsageError(
+        "--functional must be n_clusters, largest:K, together, together:I,J,... or density:LOW:HIGH:POINTS, got "
+        f"{text!r}."
+    )
+
+
+@contextmanager
+def one_sentence_errors() -> Iterator[None]:
+    """Turn a user's mistake into one line and exit code 2."""
+    try:
+        yield
+    except (ValueError, TypeError, cp.ReplicateError, cp.TuningError, OSError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+
+
+functional_option = click.option(
+    "--functional",
+    "functionals",
+    multiple=True,
+    default=("largest:3",),
+    show_default=True,
+    help="n_clusters, largest:K, together (all pairs), together:I,J,..., density:LOW:HIGH:POINTS. May be repeated.",
+)

@@ -1,0 +1,61 @@
+"""``copartition report`` and ``copartition export``: what is in the store of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+import copartition as cp
+from copartition import export as files
+from copartition.cli.model import one_sentence_errors
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), default="report.html", show_default=True, help="The page.")
+@click.option("--title", help="Head of the page.  [default: the name of the run]")
+def report(run: str, output: str, title: str | None) -> None:
+    """Write a page about a run: can it be trusted, what does it say, how was it made.
+
+    RUN is the file that was given to copartition estimate as --store, finished or not. The page is one file that works
+    offline.
+    """
+    with one_sentence_errors():
+        e = _load(run)
+        with _writing(output):
+            cp.write_report(e, output, Path(run).name if title is None else title)
+    click.echo(f"Wrote {output}.")
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@click.option("-o", "--output", required=True, type=click.Path(), help="Ends in .csv, .parquet or .nc (netCDF).")
+@click.option("--summary", is_flag=True, help="A row a component, with mean and interval, instead of one a replicate.")
+def export(run: str, output: str, summary: bool) -> None:
+    """Write the replicates of a run to a file for other programs.
+
+    RUN is the file that was given to copartition estimate as --store, finished or not.
+    """
+    with one_sentence_errors():
+        e = _load(run)
+        with _writing(output):
+            files.write(e, output, summary)
+    click.echo(f"Wrote {output}.")
+
+
+def _load(run: str) -> cp.Estimate:
+    e = cp.Estimate.load(run)
+    if len(e.values) < 2:
+        raise ValueError(f"The store {run!r} must hold at least two replicates, got {len(e.values)}.")
+    return e
+
+
+@contextmanager
+def _writing(output: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{output!r} cannot be written: {error.strerror or error}.") from None

@@ -1,0 +1,73 @@
+"""``copartition tune``: settings for an estimate, and why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+import copartition as cp
+from copartition.cli.model import (
+    coupling_of,
+    functional_of,
+    functional_option,
+    model_options,
+    one_sentence_errors,
+    posterior_of,
+)
+
+
+@click.command()
+@model_options
+@functional_option
+@click.option("--pairs", default=400, show_default=True, help="Pairs of chains in the last part of the pilot.")
+@click.option("--max-sweeps", default=20_000, show_default=True, help="The most sweeps of a pair.")
+@click.option("--stderr", type=float, help="Also say how many replicates this standard error takes.")
+def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: float | None, **options: Any) -> None:
+    """Run a pilot, and recommend lag, burn-in and min-sweeps for copartition estimate.
+
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try: copartition tune --example galaxies
+    """
+    with one_sentence_errors():
+        t = cp.tune(
+            posterior_of(options),
+            [functional_of(text) for text in functionals],
+            pairs=pairs,
+            coupling=coupling_of(options),
+            init=options["init"],
+            seed=options["seed"],
+            max_sweeps=max_sweeps,
+            progress=sys.stderr.isatty(),
+        )
+        replicates = None if stderr is None else t.replicates_for(stderr)
+    if options["as_json"]:
+        click.echo(json.dumps(_as_json(t, replicates)))
+        return
+    click.echo(str(t))
+    if replicates is not None:
+        click.echo(
+            f"A standard error of {stderr:g} takes about {replicates} replicates, "
+            f"{replicates * t.seconds:.2g} CPU seconds."
+        )
+    click.echo(
+        f"Use them: copartition estimate ... --lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps}"
+        + ("" if replicates is None else f" --replicates {replicates}")
+    )
+
+
+def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:
+    return {
+        "lag": t.lag,
+        "burn_in": t.burn_in,
+        "min_sweeps": t.min_sweeps,
+        "inefficiency": t.inefficiency,
+        "sweeps": t.sweeps,
+        "seconds": t.seconds,
+        "components": t.components,
+        "variance": t.variance.tolist(),
+        "replicates": replicates,
+        "pilot": {"sweeps": t.pilot_sweeps, "seconds": t.pilot_seconds},
+        "reasons": t.reasons,
+    }
