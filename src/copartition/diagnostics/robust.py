@@ -110,7 +110,7 @@ def warning(values: np.ndarray, corrected: np.ndarray, name: str) -> str | None:
     share = deviations[heaviest].sum() / total if total > 0 else 0.0
     if share <= DOMINATED:
         return None
-    if corrected[heaviest].mean() > 0.5:
+    if deviations[heaviest][corrected[heaviest]].sum() > 0.5 * deviations[heaviest].sum():
         advice = "They met late: take a larger burn_in and lag (copartition.tune chooses them)."
     else:
         advice = "They met in time: it is a rare event; take more replicates or a larger min_sweeps."

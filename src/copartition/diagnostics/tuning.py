@@ -166,7 +166,7 @@ def tail_of(coupled: np.ndarray, differences: list[np.ndarray], variances: list[
     levels = [
         squares[a:b].sum() / v.sum() for a, b, v in zip(bounds, bounds[1:], variances, strict=False) if v.sum() > 0
     ]
-    return Tail(start, float(max(levels, default=0.0)), float(np.log1p(1.0 / excess)))
+    return Tail(start, float(max(levels, default=0.0)), float(-np.log1p(-1.0 / excess)))
 
 
 def added_variance(burn_in: int, tail: Tail) -> float:

@@ -1,0 +1,101 @@
+"""Estimates in the formats of other programs: nothing lost on the way."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import small
+from copartition import export
+
+
+@pytest.fixture(scope="module")
+def e():
+    target, _ = small.scalar()
+    wanted = [cp.n_clusters(), cp.largest_clusters(2), cp.largest_clusters(1)]
+    return cp.estimate(target, wanted, replicates=20, burn_in=1, min_sweeps=3, lag=1, seed=1)
+
+
+def test_dataframe_has_a_row_a_replicate(e):
+    table = e.to_dataframe()
+    assert len(table) == 20
+    np.testing.assert_array_equal(table[e.components].to_numpy(), e.values)
+    np.testing.assert_array_equal(table["meeting_time"], e.meeting_times)
+    assert table["met"].all()
+
+
+def test_datatree_has_a_variable_a_functional(e):
+    tree = e.to_datatree()
+    np.testing.assert_array_equal(tree["replicates/n_clusters"].to_numpy()[:, 0], e.values[:, 0])
+    np.testing.assert_array_equal(tree["replicates/largest_clusters"].to_numpy(), e.values[:, 1:3])
+    np.testing.assert_array_equal(tree["replicates/largest_clusters_2"].to_numpy(), e.values[:, 3:])
+    assert tree["replicates/largest_clusters"].dims == ("replicate", "largest_clusters_component")
+    assert json.loads(tree.attrs["made_by"])["settings"]["lag"] == 1
+    assert "posterior" not in tree.children  # replicates are no draws from the posterior
+
+
+def test_csv_gives_the_same_bits_back(e, tmp_path):
+    export.write(e, tmp_path / "run.csv")
+    with (tmp_path / "run.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [[float(row[name]) for name in e.components] for row in rows] == e.values.tolist()
+    assert [int(row["sweeps"]) for row in rows] == e.sweeps.tolist()
+
+
+def test_summary_has_a_row_a_component(e, tmp_path):
+    export.write(e, tmp_path / "run.csv", summary=True)
+    with (tmp_path / "run.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["component"] for row in rows] == e.components
+    assert [float(row["high"]) for row in rows] == e.interval()[1].tolist()
+    assert {row["biased"] for row in rows} == {"False"}
+
+
+def test_parquet_gives_the_same_bits_back(e, tmp_path):
+    import pyarrow.parquet
+
+    export.write(e, tmp_path / "run.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "run.parquet")
+    np.testing.assert_array_equal(np.column_stack([table[name].to_numpy() for name in e.components]), e.values)
+    assert json.loads(table.schema.metadata[b"made_by"])["seed"] == 1
+
+
+def test_netcdf_gives_the_same_bits_back(e, tmp_path):
+    import xarray
+
+    export.write(e, tmp_path / "run.nc")
+    with xarray.open_datatree(tmp_path / "run.nc", engine="h5netcdf") as tree:
+        np.testing.assert_array_equal(tree["replicates/largest_clusters"].to_numpy(), e.values[:, 1:3])
+        np.testing.assert_array_equal(tree["replicate_stats/meeting_time"].to_numpy(), e.meeting_times)
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "message"),
+    [
+        ("run.xls", False, "must end in .csv, .parquet, .nc"),
+        ("run.nc", True, "write a summary as CSV or Parquet"),
+    ],
+)
+def test_bad_input_is_refused(e, tmp_path, name, summary, message):
+    with pytest.raises(ValueError, match=message):
+        export.write(e, tmp_path / name, summary)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "message"),
+    [
+        ("pandas", lambda e, p: e.to_dataframe(), "needs the package pandas"),
+        ("arviz_base", lambda e, p: e.to_datatree(), r"copartition\[arviz\]"),
+        ("pyarrow", lambda e, p: export.write(e, p / "a.parquet"), "needs the package pyarrow"),
+        ("h5netcdf", lambda e, p: export.write(e, p / "a.nc"), r"copartition\[arviz\]"),
+    ],
+)
+def test_a_missing_package_is_named(e, tmp_path, monkeypatch, package, call, message):
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises((ImportError, ValueError), match=message):
+        call(e, tmp_path)

@@ -1,0 +1,157 @@
+"""Plots: what is drawn, where, and with which labels."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("agg")
+
+from matplotlib import pyplot
+
+import copartition as cp
+import naive
+from copartition import plots
+from test_bounds import pairs, random_pairs
+from test_consensus import of_draws
+from test_diagnostics import estimate_from
+
+
+@pytest.fixture
+def ax():
+    figure, axes = pyplot.subplots()
+    yield axes
+    figure.canvas.draw()  # what cannot be drawn fails here
+    pyplot.close(figure)
+
+
+def density_estimate():
+    grid = np.linspace(-1, 1, 11)
+    values = np.random.default_rng(1).normal(0.5, 0.1, (50, 11))
+    about = {"name": "predictive_density", "size": 11, "grid": grid.tolist()}
+    return estimate_from(values, functionals=[about])
+
+
+ALL = {
+    "meeting_times": lambda ax: plots.meeting_times(random_pairs(np.random.default_rng(1), 5), ax),
+    "tv_bound": lambda ax: plots.tv_bound(random_pairs(np.random.default_rng(1), 5), ax),
+    "traces": lambda ax: plots.traces(random_pairs(np.random.default_rng(1), 5), ax),
+    "running": lambda ax: plots.running(estimate_from(np.random.default_rng(1).normal(size=(90, 2))), 1, ax),
+    "values": lambda ax: plots.values(estimate_from(np.random.default_rng(1).normal(size=(90, 2))), 1, ax),
+    "density": lambda ax: plots.density(density_estimate(), ax),
+    "co_clustering": lambda ax: plots.co_clustering(of_draws([[0, 0, 1, 1, 0]] * 5), ax),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_draws_into_the_axes_given_and_returns_them(name, ax):
+    assert ALL[name](ax) is ax
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    assert ax.has_data()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_makes_axes_if_none_are_given(name):
+    made = ALL[name](None)
+    assert made.get_xlabel()
+    pyplot.close(made.figure)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_can_be_read_in_grey(name, ax):
+    """No two lines that differ by colour only."""
+    ALL[name](ax)
+    named = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    assert len({line.get_linestyle() for line in named}) == len(named)
+
+
+def test_survival_curve_counts_pairs_still_apart(ax):
+    times = np.array([5, 5, 7, 9, 20])
+    plots.meeting_times(pairs(times, 5, met=[True, True, True, True, False]), ax)
+    x, y = ax.get_lines()[-1].get_data()
+    for sweeps, share in zip(x, y, strict=True):
+        assert share == pytest.approx(np.mean(times - 5 > sweeps) if sweeps < 15 else 0.2) or sweeps == 0
+    assert [text.get_text() for text in ax.texts] == ["1 of 5 not met"]
+    assert ax.get_yscale() == "log"
+
+
+def test_several_survival_curves_have_names(ax):
+    one = random_pairs(np.random.default_rng(1), 5)
+    plots.meeting_times({"transport": one, "maximal": one}, ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["transport", "maximal"]
+
+
+def test_bound_is_that_of_the_definition(ax):
+    m = random_pairs(np.random.default_rng(1), 5)
+    plots.tv_bound(m, ax)
+    t, value = ax.get_lines()[0].get_data()
+    for s, v in zip(t, value, strict=True):
+        assert v == pytest.approx(min(1.0, naive.tv_bound(m.meeting_times, 5, s)))
+
+
+def test_traces_show_the_median_of_all_pairs(ax):
+    m = pairs([8, 6, 7], 5, traces=[np.array([9, 8, 4, 0]), np.array([4, 0]), np.array([6, 2, 0])])
+    plots.traces(m, ax, most=2)
+    assert len(ax.get_lines()) == 3
+    assert ax.get_lines()[-1].get_ydata().tolist() == [6, 2, 0, 0]
+
+
+def test_running_estimate_ends_at_the_estimate(ax):
+    e = estimate_from(np.random.default_rng(1).normal(1e6, 1.0, (200, 1)))
+    plots.running(e, 0, ax)
+    x, y = ax.get_lines()[0].get_data()
+    assert (x[-1], y[-1]) == (200, pytest.approx(e.mean[0]))
+    band = ax.collections[0].get_paths()[0].vertices
+    low, high = e.interval()
+    last = band[band[:, 0] == 200][:, 1]
+    assert (last.min(), last.max()) == (pytest.approx(low[0]), pytest.approx(high[0]))
+
+
+def test_density_is_drawn_over_the_data_and_beside_the_truth(ax):
+    e = density_estimate()
+    plots.density(e, ax, data=[-0.5, 0.0, 0.1, 0.5], truth=np.full(11, 0.5))
+    assert np.array_equal(ax.get_lines()[0].get_ydata(), e.mean)
+    assert ax.get_lines()[1].get_linestyle() == "--"
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["data", "95 % interval", "posterior mean", "truth"]
+    counts, edges, _ = ax.patches[0].get_data()
+    assert np.sum(counts * np.diff(edges)) == pytest.approx(1.0)
+
+
+def test_density_of_a_run_remembers_the_histogram_of_its_data(ax):
+    target = cp.Mixture([0.0, 0.1, 0.2, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    e = cp.estimate(target, cp.predictive_density([0.0, 1.0, 5.0]), replicates=4, burn_in=1, min_sweeps=2, lag=1)
+    plots.density(e, ax)
+    counts, edges, _ = ax.patches[0].get_data()
+    assert (counts * np.diff(edges) * 4).round().tolist() == [3, 0, 0, 0, 1]
+
+
+def test_heat_map_is_in_the_order_of_the_consensus(ax):
+    plots.co_clustering(of_draws([[0, 1, 0, 1, 1]] * 5), ax)
+    shown = ax.get_images()[0].get_array()
+    assert np.array_equal(shown, naive.adjacency([0, 0, 0, 1, 1]))
+    assert len(ax.get_lines()) == 2  # outlines of two clusters
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plots.traces(pairs([5], 1)), "must have traces"),
+        (lambda: plots.meeting_times([1, 2]), "m must be the result of"),
+        (lambda: plots.running(estimate_from([[1.0], [2.0]]), 1), "component must be below 1, got 1"),
+        (lambda: plots.tv_bound(pairs([5], 1, met=[False])), "got 1 of 1 that did not"),
+        (lambda: plots.density(estimate_from([[1.0], [2.0]])), "no functional 'predictive_density'"),
+        (lambda: plots.density(in_two_dimensions()), "density in one dimension to be drawn, got 2"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+    pyplot.close("all")
+
+
+def in_two_dimensions():
+    about = {"name": "predictive_density", "size": 1, "grid": [[0.0, 1.0]]}
+    return estimate_from([[1.0], [2.0]], functionals=[about])

@@ -1,0 +1,225 @@
+"""The page about a run: what it says, and what it does in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import small
+from browser import assert_quiet, luminance, needs_browser, opened
+from conftest import JIT_DISABLED
+from copartition.report.verdict import BAD, CAUTION, GOOD, verdict_of
+from test_consensus import of_draws
+from test_diagnostics import estimate_from
+
+NASTY = "</title><script>alert('<b>&\"$x$')</script>"
+
+
+def described(e, **more):
+    made_by = e.made_by | {
+        "target": "Mixture(...)",
+        "fingerprint": "0123",
+        "functional": "h",
+        "init": "one_cluster",
+        "seed": 1,
+        "version": "0",
+    }
+    return type(e)(**{**e.__dict__, "made_by": made_by | more})
+
+
+def good_estimate():
+    return described(estimate_from(np.random.default_rng(1).normal(2.0, 0.1, (500, 1)), sweeps=np.full(500, 105)))
+
+
+@pytest.fixture(scope="module")
+def full_estimate():
+    """A run with everything that a page shows."""
+    data = np.concatenate([np.linspace(-4, -3, 6), np.linspace(3, 4, 6)])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.8, mean_sd=3.0), cp.DirichletProcess(1.0))
+    wanted = [cp.n_clusters(), cp.predictive_density(np.linspace(-6, 6, 30)), cp.co_clustering()]
+    count = 20 if JIT_DISABLED else 300
+    return cp.estimate(target, wanted, replicates=count, burn_in=20, min_sweeps=100, lag=20, seed=1)
+
+
+# --- the verdict -----------------------------------------------------------------------------------------------------
+
+
+def levels(e):
+    return [finding.level for finding in verdict_of(e).findings]
+
+
+def test_a_good_run_is_called_good_and_nothing_is_to_be_changed():
+    verdict = verdict_of(good_estimate())
+    assert verdict.level == GOOD
+    assert verdict.advice == []
+    assert "can be trusted" in verdict.headline
+    assert "All 500 pairs" in verdict.findings[0].text
+    assert re.search(r"mean of h\[0\] is (2|1\.99)", verdict.answers[0])
+
+
+def test_pairs_that_did_not_meet_make_it_biased():
+    e = good_estimate()
+    met = e.met.copy()
+    met[:3] = False
+    verdict = verdict_of(type(e)(**{**e.__dict__, "met": met}))
+    assert verdict.level == BAD
+    assert "biased" in verdict.headline
+    assert "3 of 500" in verdict.findings[0].text
+    assert any("max_sweeps" in advice for advice in verdict.advice)
+
+
+def test_a_short_burn_in_is_told_with_a_better_one():
+    e = good_estimate()
+    coupled = np.where(np.arange(500) % 4 == 0, 60, 3)
+    verdict = verdict_of(type(e)(**{**e.__dict__, "meeting_times": 10 + coupled}))
+    assert verdict.level == CAUTION
+    assert any("burn_in and a lag of about 60" in advice for advice in verdict.advice)
+
+
+def test_a_short_horizon_heavy_tails_and_few_replicates_are_told():
+    e = good_estimate()
+    wasteful = type(e)(**{**e.__dict__, "sweeps": np.full(500, 900)})
+    assert any("larger min_sweeps" in advice for advice in verdict_of(wasteful).advice)
+    values = e.values.copy()
+    values[0] = 1e3
+    heavy = verdict_of(type(e)(**{**e.__dict__, "values": values}))
+    assert any("1 % of the replicates have" in finding.text for finding in heavy.findings)
+    assert any(advice.startswith("Take more replicates") for advice in heavy.advice)
+    few = described(estimate_from(np.random.default_rng(1).normal(size=(10, 1))))
+    assert "Run more replicates." in verdict_of(few).advice
+    missed = described(estimate_from(e.values), precision={"reached": False})
+    assert "The precision that was asked for was not reached." in [f.text for f in verdict_of(missed).findings]
+
+
+def test_heavy_tails_of_late_pairs_lead_to_a_larger_burn_in():
+    values = np.random.default_rng(1).normal(size=(500, 1))
+    values[:2] *= 200
+    coupled = np.full(500, 3)
+    coupled[:2] = 90
+    advice = verdict_of(described(estimate_from(values, coupled=coupled))).advice
+    assert any("burn_in and lag" in text for text in advice)
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+class Text(HTMLParser):
+    """Collects elements and text."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text, self.links = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.links += [v for k, v in attributes if k in {"src", "href", "xlink:href"} and v]
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def parsed(path):
+    parser = Text()
+    parser.feed(path.read_text(encoding="utf-8"))
+    return parser
+
+
+def test_page_holds_all_and_refers_to_nothing_outside(full_estimate, tmp_path):
+    page = tmp_path / "report.html"
+    cp.write_report(full_estimate, page)
+    found = parsed(page)
+    text = " ".join(" ".join(found.text).split())
+    assert f"{full_estimate.mean[0]:.6g}" in text
+    assert "Predictive density" in text
+    assert "Which points are together" in text
+    assert "Convergence of an ordinary chain" in text
+    assert full_estimate.made_by["fingerprint"] in text
+    assert found.tags.count("svg") == 6
+    assert "script" not in found.tags
+    assert all(link.startswith(("#", "data:")) for link in found.links)
+
+
+def test_same_estimate_same_page(tmp_path):
+    for name in ("a.html", "b.html"):
+        cp.write_report(good_estimate(), tmp_path / name)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def nasty_estimate():
+    e = good_estimate()
+    functionals = [{"name": NASTY, "size": 1}]
+    made_by = e.made_by | {"functionals": functionals, "functional": NASTY, "target": NASTY, "init": NASTY}
+    return type(e)(**{**e.__dict__, "components": [NASTY], "made_by": made_by})
+
+
+def test_text_is_escaped_everywhere(tmp_path):
+    page = tmp_path / "report.html"
+    cp.write_report(nasty_estimate(), page, title=NASTY)
+    assert "<script" not in page.read_text(encoding="utf-8")
+    found = parsed(page)
+    assert "script" not in found.tags
+    assert " ".join(found.text).count("alert('<b>&\"$x$')") >= 6
+
+
+def test_pages_without_a_distance_or_a_heat_map(tmp_path):
+    e = good_estimate()
+    met = e.met.copy()
+    met[0] = False
+    cp.write_report(type(e)(**{**e.__dict__, "met": met}), tmp_path / "censored.html")
+    assert "Convergence of" not in (tmp_path / "censored.html").read_text(encoding="utf-8")
+    clusters = described(of_draws([[0, 0, 1, 1, 2]] * 40))
+    cp.write_report(clusters, tmp_path / "clusters.html")
+    assert "3 cluster(s) of 2, 2, 1 points" in (tmp_path / "clusters.html").read_text(encoding="utf-8")
+
+
+def test_estimates_under_a_deadline_have_no_page(tmp_path):
+    target, _ = small.scalar()
+    e = cp.estimate_within(target, cp.n_clusters(), workers=3, deadline=cp.Sweeps(5), burn_in=0, min_sweeps=1, lag=1)
+    with pytest.raises(ValueError, match="made under a deadline"):
+        cp.write_report(e, tmp_path / "report.html")
+
+
+# --- in a real browser -----------------------------------------------------------------------------------------------
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1100])
+def test_page_in_a_browser(full_estimate, tmp_path, width, scheme):
+    path = tmp_path / "report.html"
+    cp.write_report(full_estimate, path)
+    with opened(path, width, scheme) as (page, seen):
+        assert_quiet(seen, path)
+        assert page.inner_text("h1") == "Unbiased estimate"
+        assert page.inner_text(".verdict strong") != ""
+        # Nothing sticks out sideways, and text is large enough to read, also that of plots.
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        sizes = page.evaluate(
+            "[...document.querySelectorAll('p, li, td, figcaption')].map(e => parseFloat(getComputedStyle(e).fontSize))"
+        )
+        assert min(sizes) >= 13
+        heights = page.evaluate("[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)")
+        assert len(heights) > 20
+        assert min(heights) >= 6
+        boxes = page.evaluate("[...document.querySelectorAll('figure svg')].map(e => e.getBoundingClientRect().width)")
+        assert len(boxes) == 6
+        assert all(200 < box <= width for box in boxes)
+        paper, ink = luminance(page, "body", "backgroundColor"), luminance(page, "body", "color")
+        assert (paper > 0.9 and ink < 0.2) if scheme == "light" else (paper < 0.1 and ink > 0.8)
+        # Lines and text of plots take the colour of the page.
+        fills = page.evaluate("[...document.querySelectorAll('svg text')].map(e => getComputedStyle(e).fill)")
+        assert set(fills) == {page.eval_on_selector("body", "e => getComputedStyle(e).color")}
+
+
+@needs_browser
+def test_nasty_text_does_nothing_in_a_browser(tmp_path):
+    path = tmp_path / f"report {json.dumps('<b>')[1:-1]}.html"
+    cp.write_report(nasty_estimate(), path, title=NASTY)
+    with opened(path) as (page, seen):
+        assert_quiet(seen, path)
+        assert page.inner_text("h1") == NASTY

@@ -1,0 +1,239 @@
+"""Tuning: the formula behind it, the pilot, and what estimates with its settings cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import small
+from conftest import JIT_DISABLED
+from copartition import datasets
+from copartition.chain import check_start
+from copartition.compiled.random import stream
+from copartition.diagnostics import tuning
+from copartition.differences import advance_and_compare
+from copartition.functionals import bind_all
+from copartition.pair import NO_TRACE, advance_pair, start_pair
+
+PAIRS = 100 if JIT_DISABLED else 400
+
+
+def galaxies():
+    component = cp.Gaussian(noise_sd=1.0, mean_sd=5.0, mean=21.0)
+    return cp.Mixture(datasets.galaxies(), component, cp.DirichletProcess(1.0))
+
+
+def random_graph():
+    rng = np.random.default_rng(25)
+    edges = np.argwhere(np.triu(rng.random((25, 25)) < 0.2, 1))
+    return cp.GraphColoring(edges, 8, n_vertices=25)
+
+
+# --- the formula -----------------------------------------------------------------------------------------------------
+
+
+def geometric_pairs(rng, count, rate, difference):
+    """Pairs that are apart for a geometric number of sweeps, by a constant difference."""
+    coupled = rng.geometric(1 - np.exp(-rate), count)
+    return coupled, [np.full((length, 1), difference) for length in coupled]
+
+
+def test_tail_of_geometric_pairs_is_the_true_one():
+    """C(k) = E[(d (T - k)+)^2] = d^2 e^(-rate k) (1 + e^-rate) / (1 - e^-rate)^2, for T geometric."""
+    rate, difference, variance = 0.05, 0.3, 2.0
+    coupled, differences = geometric_pairs(np.random.default_rng(1), 20_000, rate, difference)
+    tail = tuning.tail_of(coupled, differences, [np.array([variance])])
+    assert np.mean(coupled > tail.start) == pytest.approx(0.1, abs=0.01)
+    assert tail.rate == pytest.approx(rate, rel=0.06)  # cautious: one standard error (2 %) to the slow side
+    assert tail.rate < rate * 1.01
+    for k in (tail.start, 2 * tail.start):
+        exact = difference**2 * np.exp(-rate * k) * (1 + np.exp(-rate)) / (1 - np.exp(-rate)) ** 2
+        assert tail.at(k) == pytest.approx(exact / variance, rel=0.25)
+
+
+def test_burn_in_is_the_least_that_is_good_enough():
+    coupled = np.arange(1, 101)
+    for level in (0.0, 1.0, 1e3, 1e6):
+        tail = tuning.Tail(start=90, level=level, rate=0.05)
+        k = tuning.choose_burn_in(coupled, tail)
+        assert k >= 100
+        assert tuning.predicted_inefficiency(k, 50.5, tail) <= tuning.ACCEPTED
+        assert k == 100 or tuning.predicted_inefficiency(k - 1, 50.5, tail) > tuning.ACCEPTED
+
+
+def test_components_that_hardly_change_do_not_decide():
+    coupled, differences = geometric_pairs(np.random.default_rng(1), 500, 0.1, 1.0)
+    alone = tuning.tail_of(coupled, differences, [np.array([2.0])])
+    with_rare = [np.hstack([d, np.full_like(d, 1e-4)]) for d in differences]
+    together = tuning.tail_of(coupled, with_rare, [np.array([2.0, 1e-12])])
+    assert together.level == pytest.approx(alone.level, rel=1e-6)
+    constant = tuning.tail_of(coupled, differences, [np.array([0.0])])
+    assert constant.level == 0.0
+
+
+def test_the_functional_that_fares_worst_decides():
+    coupled, differences = geometric_pairs(np.random.default_rng(1), 500, 0.1, 1.0)
+    both = [np.hstack([d, 5 * d]) for d in differences]
+    one = tuning.tail_of(coupled, differences, [np.array([2.0])])
+    two = tuning.tail_of(coupled, both, [np.array([2.0]), np.array([2.0])])
+    assert two.level == pytest.approx(25 * one.level)
+
+
+def test_pairs_that_meet_at_once_leave_no_tail():
+    tail = tuning.tail_of(np.zeros(100, dtype=int), [np.zeros((0, 1))] * 100, [np.array([1.0])])
+    assert tail.at(1) == 0.0
+    assert tuning.choose_burn_in(np.zeros(100, dtype=int), tail) == 1
+
+
+# --- differences -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_differences_are_those_of_the_two_chains_before_each_sweep(compiled):
+    target, _ = small.scalar()
+    count = cp.n_clusters() if compiled else cp.functional(lambda labels: labels.max() + 1)
+    _, functionals = bind_all(target, [count, cp.largest_clusters(2)])
+    start = check_start(target, "singletons")
+    for index in range(5):
+        pair = start_pair(target, cp.Maximal(), start, 3, stream(1, index))
+        random = stream(2, index)
+        pair, found = advance_and_compare(target, functionals, cp.Maximal(), pair, random, 1000)
+        assert pair.distance[0] == 0
+        pair, random, rows = start_pair(target, cp.Maximal(), start, 3, stream(1, index)), stream(2, index), []
+        while pair.distance[0] > 0:
+            sizes = [np.sort(np.bincount(chain.labels))[::-1] for chain in (pair.x, pair.y)]
+            x, y = ([np.sum(s > 0), s[0] / 5, (s[1] if len(s) > 1 else 0) / 5] for s in sizes)
+            rows.append(np.subtract(x, y))
+            pair, _ = advance_pair(target, cp.Maximal(), pair, random, 1, NO_TRACE)
+        np.testing.assert_allclose(found, np.reshape(rows, (-1, 3)), atol=1e-15)
+
+
+def test_differences_grow_with_the_number_of_clusters():
+    """A start in one cluster has no room for many: the pair has to be enlarged in the middle of a sweep."""
+    data = np.arange(0, 400, 10.0)
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.1, mean_sd=100.0), cp.DirichletProcess(1.0))
+    _, functionals = bind_all(target, [cp.n_clusters()])
+    pair = start_pair(target, cp.Transport(), check_start(target, "one_cluster"), 1, stream(1, 0))
+    pair, found = advance_and_compare(target, functionals, cp.Transport(), pair, stream(1, 1), 50)
+    assert pair.distance[0] == 0
+    assert found[0, 0] > 20
+
+
+# --- the pilot -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["scalar", "coloring"])
+def test_settings_are_reproducible_and_consistent(name):
+    target, _ = small.TARGETS[name]()
+    t = cp.tune(target, cp.n_clusters(), pairs=PAIRS, seed=3)
+    again = cp.tune(target, cp.n_clusters(), pairs=PAIRS, seed=3)
+    assert (t.lag, t.burn_in, t.min_sweeps) == (again.lag, again.burn_in, again.min_sweeps)
+    assert np.array_equal(t.pilot.meeting_times, again.pilot.meeting_times)
+    assert t.lag == t.burn_in >= np.quantile(t.pilot.meeting_times - t.pilot.lag, 0.99)
+    assert t.min_sweeps == 10 * t.burn_in
+    lags = [stage.lag for stage in t.stages]
+    assert lags == sorted(lags)
+    assert t.stages[-1].tv <= 0.05
+    assert f"burn_in={t.burn_in}" in str(t)
+    assert t.replicates_for(t.stderr(1000)[0]) == pytest.approx(1000, abs=1)
+
+
+def test_default_functionals_and_python_ones():
+    target, _ = small.scalar()
+    t = cp.tune(target, pairs=100, seed=1)
+    assert t.components == ["n_clusters", *[f"largest_clusters(3)[{i}]" for i in range(3)]]
+    compiled = cp.tune(target, cp.n_clusters(), pairs=100, seed=1)
+    python = cp.tune(target, cp.functional(lambda labels: labels.max() + 1), pairs=100, seed=1)
+    assert np.array_equal(compiled.pilot.meeting_times, python.pilot.meeting_times)
+    np.testing.assert_allclose(compiled.variance, python.variance)
+
+
+def test_large_functionals_are_looked_at_in_part():
+    target = galaxies()
+    t = cp.tune(target, cp.co_clustering(), pairs=100, seed=1) if not JIT_DISABLED else None
+    if t is not None:
+        assert len(t.variance) == len(t.components) == 82 * 81 // 2
+
+
+def test_the_pilot_draws_other_numbers_than_the_estimate():
+    """With the streams of the estimate it would choose the settings by looking at the very pairs they are for."""
+    target, _ = small.scalar()
+    t = cp.tune(target, cp.n_clusters(), pairs=100, seed=1)
+    e = cp.meeting_times(target, replicates=100, lag=t.pilot.lag, seed=1)
+    assert not np.array_equal(t.pilot.meeting_times, e.meeting_times)
+    assert np.array_equal(
+        cp.meeting_times(target, replicates=100, lag=t.pilot.lag, seed=t.pilot.seed).meeting_times,
+        t.pilot.meeting_times,
+    )
+
+
+def test_settings_reach_the_estimate_and_arguments_win():
+    target, _ = small.scalar()
+    t = cp.tune(target, cp.n_clusters(), pairs=100, coupling="maximal", init="singletons", seed=1)
+    made = cp.estimate(target, cp.n_clusters(), settings=t, replicates=5).made_by
+    wanted = {"lag": t.lag, "burn_in": t.burn_in, "min_sweeps": t.min_sweeps}
+    assert {key: made["settings"][key] for key in wanted} == wanted
+    assert (made["coupling"], made["init"]) == ("Maximal()", "singletons")
+    made = cp.estimate(
+        target, cp.n_clusters(), settings=t, lag=77, coupling="common", init="prior", replicates=5
+    ).made_by
+    assert (made["settings"]["lag"], made["settings"]["burn_in"]) == (77, t.burn_in)
+    assert (made["coupling"], made["init"]) == ("Common()", "prior")
+    within = cp.estimate_within(target, cp.n_clusters(), settings=t, workers=2, deadline=cp.Sweeps(10))
+    assert within.made_by["settings"]["burn_in"] == t.burn_in
+    defaults = cp.estimate(target, cp.n_clusters(), replicates=2).made_by
+    assert defaults["settings"] | {"max_sweeps": 0} == {"burn_in": 100, "min_sweeps": 500, "lag": 100, "max_sweeps": 0}
+    assert defaults["coupling"] == "Transport()"
+
+
+def test_auto_is_tune_with_the_same_seed():
+    target, _ = small.coloring()
+    t = cp.tune(target, cp.n_clusters(), seed=4)
+    e = cp.estimate(target, cp.n_clusters(), settings="auto", replicates=5, seed=4)
+    assert e.made_by["settings"]["burn_in"] == t.burn_in
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("model", [galaxies, random_graph])
+def test_tuned_estimates_cost_little_more_than_ordinary_chains(model):
+    """At most twice; predictions of precision and cost hold within 25 % (the pilot's own error)."""
+    target = model()
+    t = cp.tune(target, cp.n_clusters(), seed=1)
+    e = cp.estimate(target, cp.n_clusters(), settings=t, replicates=1000, seed=1)
+    s = cp.sample(target, cp.n_clusters(), sweeps=50_000, burn_in=1000, chains=4, seed=1)
+    assert e.inefficiency(s).sweeps[0] < 2.0
+    assert e.stderr[0] == pytest.approx(t.stderr(1000)[0], rel=0.25)
+    assert e.sweeps.mean() == pytest.approx(t.sweeps, rel=0.1)
+    assert t.pilot_sweeps < 0.3 * e.sweeps.sum()
+    hasty = cp.estimate(target, cp.n_clusters(), burn_in=1, min_sweeps=10, lag=1, replicates=3000, seed=1)
+    assert hasty.inefficiency(s).sweeps[0] > 3.0  # settings matter: the first number is not small by itself
+
+
+def far_apart():
+    """Twelve points so far from each other's clusters that a start in one cluster is hard to leave in step."""
+    return cp.Mixture(np.arange(12) % 2 * 3.0, cp.Gaussian(noise_sd=0.6, mean_sd=3.0), cp.DirichletProcess(1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda t: cp.tune(t, cp.n_clusters(), pairs=50), ValueError, "pairs must be a whole number of at least 100"),
+        (lambda t: cp.tune(t, len), TypeError, "functional must be a functional such as n_clusters"),
+        (lambda t: cp.tune(3), TypeError, "target must be"),
+        (lambda t: cp.tune(far_apart(), coupling="independent", max_sweeps=3), cp.TuningError, "did not meet within 3"),
+        (lambda t: cp.estimate(t, cp.n_clusters(), settings="best"), ValueError, "settings must be 'auto' or what"),
+        (lambda t: cp.estimate(t, cp.n_clusters(), settings=5), TypeError, "settings must be 'auto' or what tune"),
+    ],
+)
+def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call(small.scalar()[0])
+
+
+def test_no_settings_if_no_lag_is_long_enough(monkeypatch):
+    from copartition.runs import pilot
+
+    monkeypatch.setattr(pilot, "CLOSE", -1.0)
+    with pytest.raises(cp.TuningError, match="may still be far from its target"):
+        cp.tune(small.scalar()[0], max_sweeps=30)
