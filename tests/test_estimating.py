@@ -336,13 +336,22 @@ def test_killing_the_process_loses_no_whole_batch(tmp_path):
     assert done == expected
 
 
+def wait_for_replicates(path):
+    """Wait until a run, which may have to compile first, has kept something."""
+    for _ in range(1200):
+        if path.exists() and len(cp.Estimate.load(path).values):
+            return
+        time.sleep(0.1)
+    raise TimeoutError("no replicate was kept in two minutes")
+
+
 @pytest.mark.compiled
 def test_an_interruption_keeps_what_is_done(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED).replace("60_000", "3_000_000"))
     path = tmp_path / "run.db"
     process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    time.sleep(3.0)
+    wait_for_replicates(path)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     assert b"KeyboardInterrupt" in error

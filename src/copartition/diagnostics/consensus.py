@@ -8,6 +8,8 @@ without bias:
 - VI: the variation of information. Its expectation is not a function of P; as usual (Wade and Ghahramani 2018) the
   lower bound that Jensen's inequality gives is minimised instead, with n(i) the size of the cluster of i in C:
   1/N * sum over i of [ log n(i) - 2 log(sum over j with i in C of P[i, j]) + log(sum over j of P[i, j]) ].
+  The expectation itself is what `distance_to` estimates, for the candidates that the search has found: a second run
+  with it tells which of them is best.
 
 The search is that of Dahl, Johnson and Mueller (2022): place points one by one, in a random order, each where the loss
 grows least, then move single points as long as that helps; from many random orders, and from the cuts of an average
@@ -27,6 +29,8 @@ from copartition.results import Estimate
 from copartition.validation import integer, shorten
 
 UNSURE = 0.7  # a point that is with the others of its cluster less often than this is worth a look
+ALL_OF = 6  # points up to which all partitions are tried
+MOST = 203  # candidates that are kept: so many partitions have six points
 SPREAD = 0.2  # share of joined pairs in dispute from which on one clustering does not stand for the posterior
 
 
@@ -57,6 +61,8 @@ class Consensus:
         The same as a share of the pairs that either joins: 0 if the posterior is all on this clustering.
     similarity : float64 array (points, points)
         The estimated probabilities of being together.
+    candidates : int64 array (partitions, points)
+        Other clusterings that the search came across, best first; all there are, of up to six points.
     """
 
     labels: np.ndarray
@@ -69,6 +75,7 @@ class Consensus:
     disagreement_stderr: float
     spread: float
     similarity: np.ndarray = field(repr=False)
+    candidates: np.ndarray = field(repr=False)
 
     @property
     def is_spread(self) -> bool:
@@ -108,7 +115,10 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
     Parameters
     ----------
     e : Estimate
-        Of `co_clustering`, alone or among others.
+        Of `co_clustering`, alone or among others. If `distance_to` some partitions was estimated too, with the metric
+        of the loss, the best of these is taken: that is how to minimise the expected variation of information itself
+        and not its bound, ``estimate(target, [co_clustering(), distance_to(first.candidates)])`` with the consensus
+        of a first run.
     loss : str
         ``"vi"``, the variation of information, or ``"binder"``, the number of pairs in dispute, which tends to give
         more and smaller clusters.
@@ -139,7 +149,12 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
     part = e.select("co_clustering")
     points = np.array(part.functionals[0]["points"])
     similarity = squareform(part.mean) + np.eye(len(points))
-    labels, expected = minimise(similarity, loss, integer("starts", starts, 1), integer("seed", seed, 0))
+    starts, seed = integer("starts", starts, 1), integer("seed", seed, 0)
+    given = _given(e, loss)
+    if given is None:
+        candidates, labels, expected = minimise(similarity, loss, starts, seed)
+    else:
+        candidates, labels, expected = given
     together = squareform(labels[:, None] == labels[None, :], checks=False)
     disputed = np.where(together, 1.0 - part.values, part.values).sum(axis=1)
     either = part.mean.sum() + together.sum()
@@ -156,7 +171,20 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
         # A pair that both join is counted in both sums of `either`, a disputed one in one.
         spread=float(2.0 * disputed.mean() / (either + disputed.mean())) if either > 0 else 0.0,
         similarity=similarity,
+        candidates=candidates,
     )
+
+
+def _given(e: Estimate, loss: str) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Return the partitions whose expected loss was estimated, best first, the best, and its loss; None if none was."""
+    metric, pairs = ("vi", 1.0) if loss == "vi" else ("hamming", 2.0)
+    for part in e.parts():
+        about = part.functionals[0]
+        if about["name"] == "distance_to" and about["metric"] == metric:
+            order = np.argsort(part.mean, kind="stable")
+            candidates = np.array(about["partitions"])[order]
+            return candidates, candidates[0], float(part.mean[order[0]] / pairs)
+    return None
 
 
 def _stderr(values: np.ndarray) -> np.ndarray:
@@ -186,16 +214,28 @@ def _belongs(part: Estimate, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray
 # --- the search ------------------------------------------------------------------------------------------------------
 
 
-def minimise(similarity: np.ndarray, loss: str, starts: int, seed: int) -> tuple[np.ndarray, float]:
-    """Return the labels of the partition of least loss that the search finds, and its loss."""
+def minimise(similarity: np.ndarray, loss: str, starts: int, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return partitions that the search finds, best first, the best of them, and its loss."""
     # Unbiased estimates of probabilities may be a little below 0 or above 1; losses are meant for probabilities.
     p = np.clip((similarity + similarity.T) / 2, 0.0, 1.0)
-    kind = LOSSES[loss]
     random = np.random.default_rng(seed)
-    found = [_improve(kind(p), random.permutation(len(p)), None) for _ in range(starts)]
-    found += [_improve(kind(p), np.arange(len(p)), cut) for cut in _cuts(p)]
-    best = min(found, key=lambda labels: kind.total(p, labels))
-    return best, kind.total(p, best)
+    orders = [random.permutation(len(p)) for _ in range(starts)]
+    found = {}
+    # What is best for one loss is a good candidate for the other too, and for the expected VI itself.
+    for kind in LOSSES.values():
+        improved = [_improve(kind(p), order, None) for order in orders]
+        improved += [_improve(kind(p), np.arange(len(p)), cut) for cut in _cuts(p)]
+        found.update({tuple(labels.tolist()): labels for labels in improved})
+    if len(p) <= ALL_OF:
+        found.update({tuple(labels): np.array(labels) for labels in _all_partitions(len(p))})
+    candidates = np.array(sorted(found.values(), key=lambda labels: LOSSES[loss].total(p, labels)))
+    return candidates[:MOST], candidates[0], LOSSES[loss].total(p, candidates[0])
+
+
+def _all_partitions(count: int) -> list[list[int]]:
+    if count == 0:
+        return [[]]
+    return [[*head, k] for head in _all_partitions(count - 1) for k in range(max(head, default=-1) + 2)]
 
 
 def _cuts(p: np.ndarray, most: int = 30) -> Iterable[np.ndarray]:

@@ -132,10 +132,12 @@ class _Kept:
         self.batches = [] if store is None else [store.read(most)]
         self.listener: Callable[[Results], None] = lambda results: None
 
-    def missing(self, count: int) -> list[int]:
+    def missing(self, count: int) -> Sequence[int]:
         """Return the replicates below `count` that are not there."""
-        there = [batch.indices for batch in self.batches]
-        return np.setdiff1d(np.arange(count), np.concatenate(there) if there else np.zeros(0, dtype=np.int64)).tolist()
+        if not self.batches:
+            return range(count)
+        there = np.concatenate([batch.indices for batch in self.batches])
+        return np.setdiff1d(np.arange(count), there).tolist()
 
     def add(self, results: Results) -> None:
         if self.store is not None:

@@ -1,0 +1,132 @@
+"""What a functional is, and how it meets a target and a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from copartition.compiled.kernel import Kernel, kernel, reference
+from copartition.compiled.state import (
+    Chain,
+    chain_type,
+    float1,
+    functional_signature,
+    functional_type,
+    log_predictive_type,
+    model_type,
+)
+from copartition.partition import canonical
+from copartition.validation import integer, shorten
+
+evaluation = kernel(functional_signature, "model, chain, log_predictive, parameters, out")
+"""Decorator of a functional's compiled function ``f(model, chain, log_predictive, parameters, out)``."""
+
+
+class Functional:
+    """A function of a partition with `size` components.
+
+    Parameters
+    ----------
+    name : str
+    evaluate : Kernel or callable
+        A function decorated with `copartition.evaluation`, or a Python function of the canonical labels.
+    size : int
+        Number of components.
+    parameters : array, optional
+        What the compiled function needs to know.
+    components : list of str, optional
+        Names of the components.
+    about : dict, optional
+        What a plot needs to know of the components: the ``grid`` of a density, the ``points`` of a co-clustering.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        evaluate: Kernel | Callable[..., Any],
+        size: int,
+        parameters: Any = (),
+        components: list[str] | None = None,
+        about: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.evaluate = evaluate
+        self.size = integer("size", size, 1)
+        self.parameters = np.ascontiguousarray(parameters, dtype=np.float64)
+        if components is None:
+            components = [name] if self.size == 1 else [f"{name}[{i}]" for i in range(self.size)]
+        self.components = components
+        self.about = about or {}
+
+    def bind(self, target: Any) -> tuple[Any, Functional]:
+        """Return a target and a functional that go together, or refuse this one; see `bind_all`."""
+        return target, self
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether kernels can call the function themselves."""
+        return isinstance(self.evaluate, Kernel)
+
+    def of_labels(self, labels: np.ndarray) -> np.ndarray:
+        """Return the value of a Python function at a partition."""
+        answer = self.evaluate(canonical(labels))
+        try:
+            value = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.name} must return {self.size} number(s), got {shorten(answer)}.") from None
+        if value.size != self.size or not np.isfinite(value).all():
+            raise ValueError(f"{self.name} must return {self.size} finite number(s), got {shorten(answer)}.")
+        return value.reshape(self.size)
+
+    def __repr__(self) -> str:
+        return f"<functional {self.name} of size {self.size}>"
+
+
+def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
+    """Return a functional from any Python function of the canonical labels.
+
+    Slower than the compiled ones: Python is called after every sweep.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.functional(lambda labels: labels[0] == labels[1])
+    <functional <lambda> of size 1>
+    """
+    if not callable(f):
+        raise TypeError(f"f must be a function of an array of labels, got {shorten(f)}.")
+    return Functional(getattr(f, "__name__", "functional"), f, size)
+
+
+def bind_all(target: Any, functionals: Sequence[Any]) -> tuple[Any, tuple[Functional, ...]]:
+    """Return the target and the functionals in the form that kernels need, or refuse what does not fit."""
+    bound = []
+    for value in functionals:
+        if not isinstance(value, Functional):
+            hint = "; wrap a function as copartition.functional(f, size)" if callable(value) else ""
+            raise TypeError(f"functional must be a functional such as n_clusters(), got {shorten(value)}{hint}.")
+        target, one = value.bind(target)
+        bound.append(one)
+    return target, tuple(bound)
+
+
+def evaluate_at(target: Any, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
+    """Return the values of functionals, as `bind_all` returns them, at the partition where a chain is."""
+    values = []
+    for f in functionals:
+        if isinstance(f.evaluate, Kernel):
+            out = np.zeros(f.size)
+            evaluate_kernel(target.model, chain, target.log_predictive, f.evaluate, f.parameters, out)
+            values.append(out)
+        else:
+            values.append(f.of_labels(chain.labels))
+    return np.concatenate(values)
+
+
+@kernel(types.void(model_type, chain_type, log_predictive_type, functional_type, float1, float1))
+def evaluate_kernel(model, chain, log_predictive, evaluate, parameters, out):
+    """Evaluate one functional of one chain."""
+    evaluate(reference(model), reference(chain), log_predictive, parameters, out)

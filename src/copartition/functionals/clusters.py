@@ -1,0 +1,153 @@
+"""Functionals of the clusters: how many, how large, who is with whom."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from copartition.functionals.base import Functional, evaluation
+from copartition.validation import integer, shorten
+
+
+@evaluation
+def count_clusters(model, chain, log_predictive, parameters, out):
+    """Number of clusters that are not empty."""
+    sizes = chain[0].sizes
+    count = 0
+    for k in range(chain[0].counts[0]):
+        count += sizes[k] > 0
+    out[0] = count
+
+
+def n_clusters() -> Functional:
+    """Return the functional that counts clusters.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.n_clusters()
+    <functional n_clusters of size 1>
+    """
+    return Functional("n_clusters", count_clusters, 1)
+
+
+@evaluation
+def largest_shares(model, chain, log_predictive, parameters, out):
+    """Sizes of the largest clusters as shares of all points, largest first."""
+    sizes = chain[0].sizes
+    for position in range(len(out)):
+        out[position] = 0.0
+    for k in range(chain[0].counts[0]):
+        size = float(sizes[k])
+        # Sorted insertion: `size` drops down the list and pushes out what is smaller.
+        position = len(out) - 1
+        if size > out[position]:
+            while position > 0 and out[position - 1] < size:
+                out[position] = out[position - 1]
+                position -= 1
+            out[position] = size
+    for position in range(len(out)):
+        out[position] /= len(chain[0].labels)
+
+
+def largest_clusters(k: int) -> Functional:
+    """Return the functional that gives the shares of all points in the k largest clusters, largest first.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.largest_clusters(3)
+    <functional largest_clusters(3) of size 3>
+    """
+    k = integer("k", k, 1)
+    return Functional(f"largest_clusters({k})", largest_shares, k)
+
+
+@evaluation
+def count_sizes(model, chain, log_predictive, parameters, out):
+    """Number of clusters whose sizes lie between successive numbers of `parameters`."""
+    sizes = chain[0].sizes
+    for b in range(len(out)):
+        out[b] = 0.0
+    for k in range(chain[0].counts[0]):
+        for b in range(len(out)):
+            if parameters[b] <= sizes[k] < parameters[b + 1]:
+                out[b] += 1.0
+
+
+def cluster_sizes_histogram(edges: Any) -> Functional:
+    """Return the functional that counts clusters by size.
+
+    Parameters
+    ----------
+    edges : array
+        Increasing sizes; component i counts the clusters with ``edges[i] <= size < edges[i + 1]``.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.cluster_sizes_histogram([1, 2, 10, 100])
+    <functional cluster_sizes_histogram of size 3>
+    """
+    bounds = np.asarray(edges, dtype=np.float64)
+    if bounds.ndim != 1 or len(bounds) < 2 or not np.all(np.diff(bounds) > 0) or bounds[0] <= 0:
+        raise ValueError(f"edges must be two or more increasing positive numbers, got {shorten(edges)}.")
+    names = [f"clusters of {a:g} to {b:g}" for a, b in pairwise(bounds)]
+    return Functional("cluster_sizes_histogram", count_sizes, len(names), bounds, names)
+
+
+@evaluation
+def same_cluster(model, chain, log_predictive, parameters, out):
+    """Whether points are together, for all pairs of the points in `parameters`, row by row above the diagonal."""
+    labels = chain[0].labels
+    position = 0
+    for a in range(len(parameters)):
+        label = labels[int(parameters[a])]
+        for b in range(a + 1, len(parameters)):
+            out[position] = 1.0 if labels[int(parameters[b])] == label else 0.0
+            position += 1
+
+
+class CoClustering(Functional):
+    """Whether points are together, for all pairs of some points, or of all; see `co_clustering`."""
+
+    def __init__(self, points: np.ndarray | None) -> None:
+        self.points = points
+        if points is None:  # known when it meets a target
+            super().__init__("co_clustering", same_cluster, 1)
+            return
+        pairs = [f"together[{a}, {b}]" for i, a in enumerate(points) for b in points[i + 1 :]]
+        super().__init__("co_clustering", same_cluster, len(pairs), points, pairs, {"points": points.tolist()})
+
+    def bind(self, target: Any) -> tuple[Any, Functional]:
+        """Return the functional of as many points as the target has, or refuse points that it does not have."""
+        if self.points is None:
+            return target, CoClustering(np.arange(target.n_points))
+        most = int(self.points.max())
+        if most >= target.n_points:
+            raise ValueError(f"indices must be below the number of points, {target.n_points}, got {most}.")
+        return target, self
+
+
+def co_clustering(indices: Any = None) -> Functional:
+    """Return the functional that tells, for each pair of points, whether they are in one cluster.
+
+    Parameters
+    ----------
+    indices : array of int, optional
+        At least two points; left out, all points. Pairs are in the order of ``numpy.triu_indices(len(indices), 1)``.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.co_clustering([0, 5, 9])
+    <functional co_clustering of size 3>
+    """
+    if indices is None:
+        return CoClustering(None)
+    points = np.asarray(indices)
+    if points.ndim != 1 or len(points) < 2 or points.dtype.kind not in "iu" or points.min() < 0:
+        raise ValueError(f"indices must be two or more numbers of points, got {shorten(indices)}.")
+    return CoClustering(points)
