@@ -1,109 +1,57 @@
-"""Statistical evidence that takes longer than a test may: writes docs/evidence.md. Run it with ``make evidence``."""
+"""Statistical evidence that takes longer than a test may: writes docs/evidence.md.
+
+``make evidence`` runs everything; ``python evidence/run.py coverage tuning`` only the parts whose titles contain one of
+these words, and keeps the rest of the page.
+"""
 
 from __future__ import annotations
 
+import inspect
 import sys
+import time
 from pathlib import Path
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "examples")]
+PAGE = ROOT / "docs" / "evidence.md"
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "examples", "benchmarks", "evidence")]
 
-import copartition as cp  # noqa: E402
-import naive  # noqa: E402
-import small  # noqa: E402
+import estimates  # noqa: E402
+import trust  # noqa: E402
 
-
-def exact(name: str) -> tuple[cp.Target, float]:
-    """Return a target of five points and its exact mean number of clusters."""
-    target, density = small.TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
-    return target, float(law @ np.array([len(set(state)) for state in states]))
-
-
-def coverage() -> list[str]:
-    """Intervals over 1,000 independent runs of 100 replicates each."""
-    rows = ["| target | coupling | lag | covered of 1,000 | asked for |", "| --- | --- | --- | --- | --- |"]
-    for name in ("scalar", "coloring"):
-        target, truth = exact(name)
-        for coupling, lag in (("transport", 1), ("transport", 5), ("maximal", 3)):
-            covered = 0
-            for seed in range(1000):
-                e = cp.estimate(
-                    target,
-                    cp.n_clusters(),
-                    replicates=100,
-                    burn_in=3,
-                    min_sweeps=12,
-                    lag=lag,
-                    coupling=coupling,
-                    seed=seed,
-                )
-                low, high = e.interval(0.95)
-                covered += bool(low[0] <= truth <= high[0])
-            rows.append(f"| {name} | {coupling} | {lag} | {covered} | 930 to 970 |")
-            print(rows[-1], flush=True)
-    return rows
+HEAD = [
+    "# Evidence",
+    "",
+    "Written by `make evidence`. The targets scalar, diagonal, full, proportional, coloring and bernoulli are those of",
+    "`tests/small.py`: five points, all partitions enumerated.",
+]
 
 
-def unbiasedness() -> list[str]:
-    """A million replicates for each coupling."""
-    rows = ["| target | coupling | exact | estimate | standard errors apart |", "| --- | --- | --- | --- | --- |"]
-    for name in ("scalar", "coloring"):
-        target, truth = exact(name)
-        for coupling in small.COUPLINGS.values():
-            e = cp.estimate(
-                target, cp.n_clusters(), replicates=1_000_000, burn_in=0, min_sweeps=2, lag=2, coupling=coupling, seed=7
-            )
-            apart = (e.mean[0] - truth) / e.stderr[0]
-            rows.append(
-                f"| {name} | {coupling!r} | {truth:.6f} | {e.mean[0]:.6f} +- {e.stderr[0]:.6f} | {apart:+.2f} |"
-            )
-            print(rows[-1], flush=True)
-    return rows
+def written() -> dict[str, list[str]]:
+    """Return the parts that the page has now."""
+    parts: dict[str, list[str]] = {}
+    lines = PAGE.read_text().splitlines() if PAGE.exists() else []
+    for line in lines:
+        if line.startswith("## "):
+            parts[line[3:]] = []
+        elif parts:
+            parts[list(parts)[-1]].append(line)
+    return parts
 
 
-def deadlines() -> list[str]:
-    """100,000 workers with a deadline that most miss, by the unbiased rule and by dropping the late."""
-    data = np.array([-1.6, -1.4, 1.5, 1.7])
-    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.7, mean_sd=2.0), cp.DirichletProcess(0.3))
-    density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.49, np.eye(1) * 4, np.zeros(1), 0.3)
-    states, law = naive.law(density, 4)
-    truth = float(law @ np.array([len(set(state)) for state in states]))
-    e = cp.estimate_within(
-        target, cp.n_clusters(), workers=100_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=1
-    )
-    late = e.values[e.completed > 0, 0]
-    dropped = 100 * np.mean(e.completed == 0)
-    apart = (e.mean[0] - truth) / e.stderr[0]
-    rows = [
-        "| rule | mean | away from the exact value |",
-        "| --- | --- | --- |",
-        f"| exact | {truth:.5f} | |",
-        f"| unbiased rule | {e.mean[0]:.5f} +- {e.stderr[0]:.5f} | {apart:+.1f} standard errors |",
-        f"| workers that completed none ({dropped:.0f} %) dropped | {late.mean():.5f} | {late.mean() - truth:+.5f} |",
-    ]
-    print("\n".join(rows), flush=True)
-    return rows
-
-
-def main() -> None:
-    """Run everything and write the page."""
-    parts = {
-        "Coverage of 95 % intervals": coverage,
-        "Unbiasedness, a million replicates each": unbiasedness,
-        "Deadlines": deadlines,
-    }
-    lines = [
-        "# Evidence",
-        "",
-        "Written by `make evidence`. Targets are those of `tests/small.py`: five points, enumerated.",
-    ]
-    for title, part in parts.items():
-        lines += ["", f"## {title}", "", str(part.__doc__), "", *part()]
-    (ROOT / "docs" / "evidence.md").write_text("\n".join(lines) + "\n")
+def main(words: list[str]) -> None:
+    """Run the parts asked for, and write the page after each."""
+    everything = estimates.PARTS | trust.PARTS
+    page = {title: lines for title, lines in written().items() if title in everything}
+    for title, part in everything.items():
+        if words and not any(word.lower() in title.lower() for word in words):
+            continue
+        begin = time.perf_counter()
+        print(f"## {title}", flush=True)
+        page[title] = ["", *(inspect.getdoc(part) or "").splitlines(), "", *part(), ""]
+        print(f"{time.perf_counter() - begin:.0f} s", flush=True)
+        body = [line for name in everything if name in page for line in (f"## {name}", *page[name])]
+        PAGE.write_text("\n".join([*HEAD, "", *body]).rstrip() + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -171,3 +171,91 @@ def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
     kept = re.search(rb"Interrupted: (\d+) replicates are kept in", seen.replace(b"\r\n", b" "))
     assert kept, seen[-500:]
     assert len(cp.Estimate.load(store).values) == int(kept.group(1)) > 0
+
+
+# --- tune, report, export --------------------------------------------------------------------------------------------
+
+
+PILOT = ["--pairs", "100", "--functional", "n_clusters"]
+
+
+def test_tune_recommends_what_the_package_does(table):
+    answer = call("tune", table, "--columns", "x", *MODEL, *PILOT, "--seed", "3", "--json")
+    assert answer.exit_code == 0, answer.output
+    target = cp.Mixture([0.0, 0.1, 5.0, 5.5], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    t = cp.tune(target, cp.n_clusters(), pairs=100, seed=3, init="one_cluster")
+    found = json.loads(answer.output)
+    assert (found["lag"], found["burn_in"], found["min_sweeps"]) == (t.lag, t.burn_in, t.min_sweeps)
+    words = call("tune", table, "--columns", "x", *MODEL, *PILOT, "--seed", "3", "--stderr", "0.01")
+    wanted = t.replicates_for(0.01)
+    assert f"--lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps} --replicates {wanted}" in words.output
+
+
+def test_tune_says_when_pairs_do_not_meet(table):
+    result = call("tune", table, *MODEL, *PILOT, "--coupling", "independent", "--max-sweeps", "1")
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: ")
+    assert "max_sweeps" in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+def test_estimate_tuned_and_to_a_precision(table):
+    options = ["--columns", "x", *MODEL, "--functional", "n_clusters", "--tune", "--target-stderr", "0.05", "--json"]
+    result = call("estimate", table, *options)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.output)
+    assert answer["stderr"][0] <= 0.05
+    assert answer["made_by"]["precision"]["reached"]
+    assert answer["made_by"]["settings"]["min_sweeps"] == 10 * answer["made_by"]["settings"]["burn_in"]
+
+
+@pytest.fixture
+def run(table, tmp_path):
+    path = tmp_path / "run <b>.db"
+    wanted = ["--functional", "n_clusters", "--functional", "together"]
+    assert call("estimate", table, *MODEL, *SHORT, *wanted, "--store", path).exit_code == 0
+    return path
+
+
+def test_report_of_a_run(run, tmp_path):
+    page = tmp_path / "report.html"
+    result = call("report", run, "-o", page)
+    assert result.exit_code == 0, result.output
+    text = page.read_text(encoding="utf-8")
+    assert "run &lt;b&gt;.db" in text
+    assert "<b>" not in text
+    assert call("report", run, "-o", page, "--title", "My cells").exit_code == 0
+    assert "<h1>My cells</h1>" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "nc"])
+def test_export_of_a_run(run, tmp_path, ending):
+    result = call("export", run, "-o", tmp_path / f"out.{ending}")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / f"out.{ending}").stat().st_size > 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "nowhere.db"], "There is no store at 'nowhere.db'"),
+        (["report", "RUN", "-o", "/nowhere/report.html"], "'/nowhere/report.html' cannot be written: No such file"),
+        (["export", "RUN", "-o", "/nowhere/run.csv"], "'/nowhere/run.csv' cannot be written: No such file"),
+        (["export", "RUN", "-o", "run.xls"], "'run.xls' must end in .csv, .parquet, .nc"),
+        (["export", "RUN", "-o", "run.nc", "--summary"], "write a summary as CSV or Parquet"),
+    ],
+)
+def test_mistakes_with_runs_are_one_line(run, arguments, message):
+    result = call(*[str(run) if argument == "RUN" else argument for argument in arguments])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+def test_a_run_that_has_hardly_begun_has_no_page(table, tmp_path):
+    path = tmp_path / "run.db"
+    options = ["--replicates", "1", "--lag", "1", "--burn-in", "1", "--min-sweeps", "3", "--store", path]
+    assert call("estimate", table, *MODEL, *options).exit_code == 0
+    result = call("report", path, "-o", tmp_path / "report.html")
+    assert result.exit_code == 2
+    assert "must hold at least two replicates, got 1" in result.output

@@ -1,0 +1,89 @@
+"""Are estimates unbiased, and do their intervals cover?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import copartition as cp
+import naive
+import small
+
+
+def exact(name: str) -> tuple[cp.Target, float]:
+    """Return a target of five points and its exact mean number of clusters."""
+    target, density = small.TARGETS[name]()
+    states, law = naive.law(density, target.n_points)
+    return target, float(law @ np.array([len(set(state)) for state in states]))
+
+
+def coverage() -> list[str]:
+    """Intervals over 1,000 independent runs of 100 replicates each."""
+    rows = ["| target | coupling | lag | covered of 1,000 | asked for |", "| --- | --- | --- | --- | --- |"]
+    for name in ("scalar", "coloring"):
+        target, truth = exact(name)
+        for coupling, lag in (("transport", 1), ("transport", 5), ("maximal", 3)):
+            covered = 0
+            for seed in range(1000):
+                e = cp.estimate(
+                    target,
+                    cp.n_clusters(),
+                    replicates=100,
+                    burn_in=3,
+                    min_sweeps=12,
+                    lag=lag,
+                    coupling=coupling,
+                    seed=seed,
+                )
+                low, high = e.interval(0.95)
+                covered += bool(low[0] <= truth <= high[0])
+            rows.append(f"| {name} | {coupling} | {lag} | {covered} | 930 to 970 |")
+            print(rows[-1], flush=True)
+    return rows
+
+
+def unbiasedness() -> list[str]:
+    """A million replicates for each coupling."""
+    rows = ["| target | coupling | exact | estimate | standard errors apart |", "| --- | --- | --- | --- | --- |"]
+    for name in ("scalar", "coloring"):
+        target, truth = exact(name)
+        for coupling in small.COUPLINGS.values():
+            e = cp.estimate(
+                target, cp.n_clusters(), replicates=1_000_000, burn_in=0, min_sweeps=2, lag=2, coupling=coupling, seed=7
+            )
+            apart = (e.mean[0] - truth) / e.stderr[0]
+            rows.append(
+                f"| {name} | {coupling!r} | {truth:.6f} | {e.mean[0]:.6f} +- {e.stderr[0]:.6f} | {apart:+.2f} |"
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def deadlines() -> list[str]:
+    """100,000 workers with a deadline that most miss, by the unbiased rule and by dropping the late."""
+    data = np.array([-1.6, -1.4, 1.5, 1.7])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.7, mean_sd=2.0), cp.DirichletProcess(0.3))
+    density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.49, np.eye(1) * 4, np.zeros(1), 0.3)
+    states, law = naive.law(density, 4)
+    truth = float(law @ np.array([len(set(state)) for state in states]))
+    e = cp.estimate_within(
+        target, cp.n_clusters(), workers=100_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=1
+    )
+    late = e.values[e.completed > 0, 0]
+    dropped = 100 * np.mean(e.completed == 0)
+    apart = (e.mean[0] - truth) / e.stderr[0]
+    rows = [
+        "| rule | mean | away from the exact value |",
+        "| --- | --- | --- |",
+        f"| exact | {truth:.5f} | |",
+        f"| unbiased rule | {e.mean[0]:.5f} +- {e.stderr[0]:.5f} | {apart:+.1f} standard errors |",
+        f"| workers that completed none ({dropped:.0f} %) dropped | {late.mean():.5f} | {late.mean() - truth:+.5f} |",
+    ]
+    print("\n".join(rows), flush=True)
+    return rows
+
+
+PARTS = {
+    "Coverage of 95 % intervals": coverage,
+    "Unbiasedness, a million replicates each": unbiasedness,
+    "Deadlines": deadlines,
+}
