@@ -1,4 +1,4 @@
-"""The command line: ``copartition estimate | meet | tune | report | export``."""
+"""The command line: ``copartition estimate | meet | tune | report | export | paper | cells``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import click
 import copartition as cp
 from copartition.cli.estimate import estimate
 from copartition.cli.meet import meet
+from copartition.cli.paper import cells, paper
 from copartition.cli.results import export, report
 from copartition.cli.tune import tune
 
@@ -17,5 +18,5 @@ def main() -> None:
     """Unbiased posterior expectations over clusterings."""
 
 
-for command in (estimate, meet, tune, report, export):
+for command in (estimate, meet, tune, report, export, paper, cells):
     main.add_command(command)

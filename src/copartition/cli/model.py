@@ -115,6 +115,15 @@ def one_sentence_errors() -> Iterator[None]:
         sys.exit(2)
 
 
+@contextmanager
+def writing(output: str) -> Iterator[None]:
+    """Turn what the operating system says of a file into one sentence that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{output!r} cannot be written: {error.strerror or error}.") from None
+
+
 functional_option = click.option(
     "--functional",
     "functionals",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 import copartition as cp
 from copartition import export as files
-from copartition.cli.model import one_sentence_errors
+from copartition.cli.model import one_sentence_errors, writing
 
 
 @click.command()
@@ -25,7 +23,7 @@ def report(run: str, output: str, title: str | None) -> None:
     """
     with one_sentence_errors():
         e = _load(run)
-        with _writing(output):
+        with writing(output):
             cp.write_report(e, output, Path(run).name if title is None else title)
     click.echo(f"Wrote {output}.")
 
@@ -41,7 +39,7 @@ def export(run: str, output: str, summary: bool) -> None:
     """
     with one_sentence_errors():
         e = _load(run)
-        with _writing(output):
+        with writing(output):
             files.write(e, output, summary)
     click.echo(f"Wrote {output}.")
 
@@ -51,11 +49,3 @@ def _load(run: str) -> cp.Estimate:
     if len(e.values) < 2:
         raise ValueError(f"The store {run!r} must hold at least two replicates, got {len(e.values)}.")
     return e
-
-
-@contextmanager
-def _writing(output: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ValueError(f"{output!r} cannot be written: {error.strerror or error}.") from None

@@ -1,4 +1,4 @@
-"""Data: the bundled example, and tables in files."""
+"""Tables of numbers in files."""
 
 from __future__ import annotations
 
@@ -8,28 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-# Velocities in km/s of 82 galaxies in six well-separated conic sections of the Corona Borealis region, from Postman,
-# Huchra and Geller (1986), analysed by Roeder (1990) and in most papers on mixtures since.
-_GALAXIES = """
-    9172 9350 9483 9558 9775 10227 10406 16084 16170 18419 18552 18600 18927 19052 19070 19330 19343 19349 19440 19473
-    19529 19541 19547 19663 19846 19856 19863 19914 19918 19973 19989 20166 20175 20179 20196 20215 20221 20415 20629
-    20795 20821 20846 20875 20986 21137 21492 21701 21814 21921 21960 22185 22209 22242 22249 22314 22374 22495 22746
-    22747 22888 22914 23206 23241 23263 23484 23538 23542 23666 23706 23711 24129 24285 24289 24366 24717 24990 25633
-    26960 26995 32065 32789 34279
-"""
-
-
-def galaxies() -> np.ndarray:
-    """Return the velocities of 82 galaxies, in 1,000 km/s.
-
-    Examples
-    --------
-    >>> from copartition import datasets
-    >>> datasets.galaxies().shape
-    (82,)
-    """
-    return np.array(_GALAXIES.split(), dtype=float) / 1000.0
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> np.ndarray:
@@ -56,7 +34,7 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> np.nda
     if kind == ".parquet":
         return _choose(*_read_parquet(file), columns, file)
     if kind in {".csv", ".tsv", ".txt"}:
-        return _choose(*_read_text(file, "\t" if kind == ".tsv" else ","), columns, file)
+        return _choose(*read_text(file, "\t" if kind == ".tsv" else ","), columns, file)
     raise ValueError(f"{str(path)!r} must be a .csv, .tsv, .npy or .parquet file.")
 
 
@@ -80,7 +58,8 @@ def _read_parquet(file: Path) -> tuple[list[str], list[list[Any]]]:
     return list(table.column_names), [list(row) for row in zip(*table.to_pydict().values(), strict=True)]
 
 
-def _read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
+def read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of the columns and the rows of a CSV or TSV file, all rows of the same length."""
     with file.open(newline="", encoding="utf-8-sig") as text:
         rows = [row for row in csv.reader(text, delimiter=separator) if row]
     if not rows:

@@ -1,0 +1,10 @@
+"""The figures of Trippe, Nguyen and Broderick (2020), reproduced: one file a figure.
+
+Every figure is a function that takes a `Desk` (where things are kept, how large the experiments are) and returns a
+`Section` of the page: pictures, numbers behind them, and what the paper claims against what was measured.
+"""
+
+from copartition.paper.desk import SCALES, Desk, Scale
+from copartition.paper.everything import FIGURES, reproduce
+
+__all__ = ["FIGURES", "SCALES", "Desk", "Scale", "reproduce"]

@@ -1,0 +1,60 @@
+"""All figures and the page that shows them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import copartition as cp
+from copartition.paper.complexity import complexity
+from copartition.paper.desk import Desk
+from copartition.paper.figure1 import figure1
+from copartition.paper.figure2 import figure2
+from copartition.paper.figure3 import figure3
+from copartition.paper.section import Section
+from copartition.report.page import render
+
+FIGURES: dict[str, Callable[[Desk], Section]] = {
+    "figure1": figure1,
+    "figure2": figure2,
+    "figure3": figure3,
+    "complexity": complexity,
+}
+
+
+def reproduce(desk: Desk, names: Sequence[str] = tuple(FIGURES)) -> list[Section]:
+    """Reproduce some figures, write the page ``index.html``, and return what it shows.
+
+    Parameters
+    ----------
+    desk : Desk
+    names : sequence of str
+        Of `FIGURES`.
+    """
+    desk.prepare()
+    begin = time.perf_counter()
+    sections = []
+    for name in names:
+        sections.append(FIGURES[name](desk))
+        write_page(desk, sections, time.perf_counter() - begin)
+    return sections
+
+
+def write_page(desk: Desk, sections: list[Section], seconds: float) -> Path:
+    """Write the page."""
+    claims = [claim for section in sections for claim in section.claims]
+    page = desk.out / "index.html"
+    text = render(
+        "paper.html",
+        title="Optimal transport couplings of Gibbs samplers on partitions, reproduced",
+        warnings=[section.warning for section in sections if section.warning],
+        claims=claims,
+        holding=sum(claim.holds for claim in claims),
+        sections=sections,
+        minutes=f"{seconds / 60:.1f}",
+        making=[(key, str(value)) for key, value in desk.describe().items()],
+        version=cp.__version__,
+    )
+    page.write_text(text, encoding="utf-8")
+    return page
