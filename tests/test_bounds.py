@@ -118,6 +118,12 @@ def test_estimates_bound_as_their_meeting_times_do():
     assert cp.tv_bound(e, 1).value[0] == naive.tv_bound(e.meeting_times, 2, 1)
 
 
+def test_a_bound_prints_its_upper_end():
+    text = str(cp.tv_bound(pairs([3, 9], 1), [0, 1]))
+    assert "95 % interval" in text
+    assert len(text.splitlines()) == 4
+
+
 def test_sweeps_needed_is_the_inverse():
     m = random_pairs(np.random.default_rng(0), 5, count=400)
     for tv in (0.5, 0.1, 0.02):

@@ -242,7 +242,7 @@ def test_export_of_a_run(run, tmp_path, ending):
         (["report", "RUN", "-o", "/nowhere/report.html"], "'/nowhere/report.html' cannot be written: No such file"),
         (["export", "RUN", "-o", "/nowhere/run.csv"], "'/nowhere/run.csv' cannot be written: No such file"),
         (["export", "RUN", "-o", "run.xls"], "'run.xls' must end in .csv, .parquet, .nc"),
-        (["export", "RUN", "-o", "run.nc", "--summary"], "write a summary as CSV or Parquet"),
+        (["export", "RUN", "-o", "run.nc", "--summary"], "write the summary as CSV or Parquet"),
     ],
 )
 def test_mistakes_with_runs_are_one_line(run, arguments, message):

@@ -30,9 +30,9 @@ def test_dataframe_has_a_row_a_replicate(e):
 
 def test_datatree_has_a_variable_a_functional(e):
     tree = e.to_datatree()
-    np.testing.assert_array_equal(tree["replicates/n_clusters"].to_numpy()[:, 0], e.values[:, 0])
+    np.testing.assert_array_equal(tree["replicates/n_clusters"].to_numpy(), e.values[:, 0])
     np.testing.assert_array_equal(tree["replicates/largest_clusters"].to_numpy(), e.values[:, 1:3])
-    np.testing.assert_array_equal(tree["replicates/largest_clusters_2"].to_numpy(), e.values[:, 3:])
+    np.testing.assert_array_equal(tree["replicates/largest_clusters_2"].to_numpy(), e.values[:, 3])
     assert tree["replicates/largest_clusters"].dims == ("replicate", "largest_clusters_component")
     assert json.loads(tree.attrs["made_by"])["settings"]["lag"] == 1
     assert "posterior" not in tree.children  # replicates are no draws from the posterior
@@ -47,7 +47,7 @@ def test_csv_gives_the_same_bits_back(e, tmp_path):
 
 
 def test_summary_has_a_row_a_component(e, tmp_path):
-    export.write(e, tmp_path / "run.csv", summary=True)
+    export.write(e, tmp_path / "run.csv", "summary")
     with (tmp_path / "run.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["component"] for row in rows] == e.components
@@ -74,16 +74,37 @@ def test_netcdf_gives_the_same_bits_back(e, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "summary", "message"),
+    ("name", "what", "message"),
     [
-        ("run.xls", False, "must end in .csv, .parquet, .nc"),
-        ("run.nc", True, "write a summary as CSV or Parquet"),
+        ("run.xls", "replicates", "must end in .csv, .parquet, .nc"),
+        ("run.nc", "summary", "write the summary as CSV or Parquet"),
+        ("run.csv", "clusters", "no functional 'co_clustering'"),
     ],
 )
-def test_bad_input_is_refused(e, tmp_path, name, summary, message):
+def test_bad_input_is_refused(e, tmp_path, name, what, message):
     with pytest.raises(ValueError, match=message):
-        export.write(e, tmp_path / name, summary)
+        export.write(e, tmp_path / name, what)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_clusters_have_a_row_a_point(tmp_path):
+    target, _ = small.scalar()
+    e = cp.estimate(target, cp.co_clustering([4, 0, 2]), replicates=50, burn_in=2, min_sweeps=10, lag=2)
+    export.write(e, tmp_path / "points.csv", "clusters")
+    with (tmp_path / "points.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = cp.consensus(e)
+    assert [int(row["point"]) for row in rows] == [4, 0, 2]
+    assert [int(row["cluster"]) for row in rows] == found.labels.tolist()
+    assert [float(row["belongs"]) for row in rows] == found.belongs.tolist()
+
+
+def test_draws_of_ordinary_chains_go_to_arviz():
+    target, _ = small.scalar()
+    s = cp.sample(target, cp.largest_clusters(2), sweeps=10, burn_in=1, chains=3)
+    assert s.to_datatree()["posterior/largest_clusters"].shape == (3, 10, 2)
+    s = cp.sample(target, cp.n_clusters(), sweeps=10, burn_in=1, chains=3)
+    np.testing.assert_array_equal(s.to_datatree()["posterior/n_clusters"].to_numpy(), s.draws[:, :, 0])
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import sqlite3
 import subprocess
 import sys
 import textwrap
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 import copartition as cp
 import small
+from copartition import export, plots
 from copartition.couplings.simplex import optimal_plan
+from copartition.report.verdict import verdict_of
+from copartition.results import MeetingTimes
+from copartition.variance import asymptotic_variance
+from test_diagnostics import estimate_from
 
 
 @cp.log_predictive
@@ -294,3 +301,128 @@ def test_no_way_of_using_another_file_gives_a_stale_number(tmp_path, expression)
             text=True,
         )
         assert float(done.stdout) == pytest.approx(value)
+
+
+# --- found by review of tuning, bounds, exports and pages -----------------------------------------------------------
+
+
+@pytest.mark.compiled
+def test_a_functional_may_weigh_a_new_cluster_when_all_rows_are_taken():
+    """It wrote one row past the end of the chain, and crashed, when a sweep had just opened the last cluster."""
+    target = cp.Mixture(np.zeros(30), cp.Gaussian(noise_sd=1, mean_sd=1e-3), cp.DirichletProcess(10.0))
+    s = cp.sample(target, cp.predictive_density([0.0]), sweeps=60, burn_in=0, chains=100)
+    np.testing.assert_allclose(s.draws, 1 / np.sqrt(2 * np.pi), rtol=1e-5)
+
+
+@pytest.mark.parametrize("data", [[0.0, 1.0], [-100.0, 100.0]])
+def test_tuning_of_an_easy_target_gives_numbers(data):
+    """Where many pairs share the largest meeting time the tail is empty; 0 x infinity was NaN."""
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    t = cp.tune(target, pairs=100, seed=1)
+    assert np.isfinite(t.inefficiency)
+    assert np.all(np.isfinite(t.variance))
+    assert t.replicates_for(0.1) >= 2
+
+
+def test_variance_of_slow_chains_is_not_too_small():
+    """Batches may be longer than the square root of the chain: AR(1) with 0.99 came out as half of what it is."""
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=(4, 10_000))
+    draws = np.zeros_like(noise)
+    draws[:, 0] = noise[:, 0] / np.sqrt(1 - 0.99**2)
+    for t in range(1, draws.shape[1]):
+        draws[:, t] = 0.99 * draws[:, t - 1] + noise[:, t]
+    assert asymptotic_variance(draws[:, :, None])[0] == pytest.approx(1e4, rel=0.35)
+
+
+def test_bands_of_bounds_cover_with_a_lag_of_1():
+    """Geometric meeting times: with lag 1 a pair that is apart adds twenty, not one. 300 runs of 100 pairs."""
+    rng = np.random.default_rng(1)
+    for t in (45, 60):  # a tenth and a twentieth of the pairs are apart
+        truth = 0.95**t / 0.05
+        covered = 0
+        for _ in range(300):
+            times = rng.geometric(0.05, 100)
+            m = MeetingTimes(1 + times, np.ones(100, bool), np.zeros(100), None, 1, 10**6, 0, "")
+            bound = cp.tv_bound(m, t)
+            covered += bound.low[0] <= truth <= bound.high[0]
+        assert covered >= 0.91 * 300
+
+
+def test_columns_with_the_same_name_are_all_exported():
+    target, _ = small.scalar()
+
+    def sweeps(labels):
+        return labels.max()
+
+    wanted = [cp.predictive_density(np.linspace(1e6, 1e6 + 1, 11)), cp.functional(sweeps), cp.functional(sweeps)]
+    e = cp.estimate(target, wanted, replicates=5, burn_in=1, min_sweeps=3, lag=1)
+    columns = export.replicate_columns(e)
+    assert len(columns) == 13 + 6
+    assert np.array_equal(columns["sweeps"], e.sweeps)
+
+
+def test_the_right_one_of_two_functionals_with_one_name():
+    target, _ = small.scalar()
+    wanted = [cp.co_clustering([0, 1]), cp.co_clustering([2, 4])]
+    e = cp.estimate(target, wanted, replicates=50, burn_in=1, min_sweeps=3, lag=1)
+    s = cp.sample(target, cp.co_clustering([2, 4]), sweeps=200, burn_in=5)
+    assert e.inefficiency(s).components == ["together[2, 4]"]
+    with pytest.raises(ValueError, match="There are 2 functionals 'co_clustering'"):
+        e.select("co_clustering")
+
+
+def test_tuning_keeps_no_more_of_a_large_functional_than_it_looks_at(monkeypatch):
+    from copartition.runs import pilot
+
+    seen = []
+    monkeypatch.setattr(pilot, "asymptotic_variance", lambda draws: seen.append(draws.shape) or draws.var(axis=(0, 1)))
+    target = cp.Mixture(np.linspace(-3, 3, 30), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    t = cp.tune(target, cp.co_clustering(), pairs=100, seed=1)
+    assert seen[0][2] == 200
+    assert len(t.variance) == 30 * 29 // 2
+
+
+def test_rounding_is_no_histogram(tmp_path):
+    values = 0.1 + 1e-18 * np.arange(400.0)[:, None] + np.arange(400.0)[:, None] % 2 * 1.4e-17
+    plots.values(estimate_from(values))
+    pyplot.close("all")
+
+
+def test_an_unfinished_store_is_called_biased(tmp_path):
+    target, _ = small.scalar()
+    path = tmp_path / "run.db"
+    e = cp.estimate(target, cp.n_clusters(), replicates=40, burn_in=1, min_sweeps=3, lag=1, store=path)
+    assert not e.is_biased
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM replicates WHERE number IN (3, 17)")
+    connection.close()
+    loaded = cp.Estimate.load(path)
+    assert loaded.is_biased
+    assert loaded.unfinished == 2
+    assert "UNFINISHED" in str(loaded)
+    assert export.replicate_columns(loaded)["replicate"][3] == 4
+    assert verdict_of(loaded).level == "bad"
+
+
+def test_a_function_that_cannot_be_sent_is_one_sentence():
+    target, _ = small.scalar()
+    with pytest.raises(ValueError, match="define functions at the top of a module"):
+        cp.estimate(target, cp.functional(lambda labels: 1.0), replicates=2, executor="processes")
+
+
+def test_advice_is_never_less_than_what_there_is():
+    values = np.random.default_rng(1).normal(size=(300, 1))
+    coupled = np.random.default_rng(2).geometric(0.02, 300)
+    burn_in = int(np.quantile(coupled, 0.99)) + 1
+    settings = {"burn_in": burn_in, "min_sweeps": 10 * burn_in, "lag": 1}
+    (advice,) = verdict_of(estimate_from(values, coupled=coupled, sweeps=np.full(300, 11 * burn_in), **settings)).advice
+    assert advice.startswith("Take a larger lag")
+    wasteful = estimate_from(values, sweeps=np.full(300, 2000), burn_in=10, min_sweeps=50, lag=1000)
+    assert "such as 10000" in verdict_of(wasteful).advice[0]
+
+
+def test_one_point_is_with_nobody():
+    target = cp.Mixture([1.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    with pytest.raises(ValueError, match="co_clustering needs at least two points, got 1"):
+        cp.estimate(target, cp.co_clustering(), replicates=2)

@@ -34,13 +34,13 @@ def density_estimate():
 
 
 ALL = {
-    "meeting_times": lambda ax: plots.meeting_times(random_pairs(np.random.default_rng(1), 5), ax),
-    "tv_bound": lambda ax: plots.tv_bound(random_pairs(np.random.default_rng(1), 5), ax),
-    "traces": lambda ax: plots.traces(random_pairs(np.random.default_rng(1), 5), ax),
-    "running": lambda ax: plots.running(estimate_from(np.random.default_rng(1).normal(size=(90, 2))), 1, ax),
-    "values": lambda ax: plots.values(estimate_from(np.random.default_rng(1).normal(size=(90, 2))), 1, ax),
-    "density": lambda ax: plots.density(density_estimate(), ax),
-    "co_clustering": lambda ax: plots.co_clustering(of_draws([[0, 0, 1, 1, 0]] * 5), ax),
+    "meeting_times": lambda ax: plots.meeting_times(random_pairs(np.random.default_rng(1), 5), ax=ax),
+    "tv_bound": lambda ax: plots.tv_bound(random_pairs(np.random.default_rng(1), 5), ax=ax),
+    "traces": lambda ax: plots.traces(random_pairs(np.random.default_rng(1), 5), ax=ax),
+    "running": lambda ax: plots.running(estimate_from(np.random.default_rng(1).normal(size=(90, 2))), 1, ax=ax),
+    "values": lambda ax: plots.values(estimate_from(np.random.default_rng(1).normal(size=(90, 2))), 1, ax=ax),
+    "density": lambda ax: plots.density(density_estimate(), ax=ax),
+    "co_clustering": lambda ax: plots.co_clustering(of_draws([[0, 0, 1, 1, 0]] * 5), ax=ax),
 }
 
 
@@ -64,12 +64,12 @@ def test_can_be_read_in_grey(name, ax):
     """No two lines that differ by colour only."""
     ALL[name](ax)
     named = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
-    assert len({line.get_linestyle() for line in named}) == len(named)
+    assert len({(line.get_linestyle(), line.get_linewidth()) for line in named}) == len(named)
 
 
 def test_survival_curve_counts_pairs_still_apart(ax):
     times = np.array([5, 5, 7, 9, 20])
-    plots.meeting_times(pairs(times, 5, met=[True, True, True, True, False]), ax)
+    plots.meeting_times(pairs(times, 5, met=[True, True, True, True, False]), ax=ax)
     x, y = ax.get_lines()[-1].get_data()
     for sweeps, share in zip(x, y, strict=True):
         assert share == pytest.approx(np.mean(times - 5 > sweeps) if sweeps < 15 else 0.2) or sweeps == 0
@@ -79,13 +79,13 @@ def test_survival_curve_counts_pairs_still_apart(ax):
 
 def test_several_survival_curves_have_names(ax):
     one = random_pairs(np.random.default_rng(1), 5)
-    plots.meeting_times({"transport": one, "maximal": one}, ax)
+    plots.meeting_times({"transport": one, "maximal": one}, ax=ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["transport", "maximal"]
 
 
 def test_bound_is_that_of_the_definition(ax):
     m = random_pairs(np.random.default_rng(1), 5)
-    plots.tv_bound(m, ax)
+    plots.tv_bound(m, ax=ax)
     t, value = ax.get_lines()[0].get_data()
     for s, v in zip(t, value, strict=True):
         assert v == pytest.approx(min(1.0, naive.tv_bound(m.meeting_times, 5, s)))
@@ -93,14 +93,14 @@ def test_bound_is_that_of_the_definition(ax):
 
 def test_traces_show_the_median_of_all_pairs(ax):
     m = pairs([8, 6, 7], 5, traces=[np.array([9, 8, 4, 0]), np.array([4, 0]), np.array([6, 2, 0])])
-    plots.traces(m, ax, most=2)
-    assert len(ax.get_lines()) == 3
-    assert ax.get_lines()[-1].get_ydata().tolist() == [6, 2, 0, 0]
+    plots.traces(m, ax=ax, most=2)
+    assert len(ax.get_lines()) == 4
+    assert ax.get_lines()[-2].get_ydata().tolist() == [6, 2, 0, 0]
 
 
 def test_running_estimate_ends_at_the_estimate(ax):
     e = estimate_from(np.random.default_rng(1).normal(1e6, 1.0, (200, 1)))
-    plots.running(e, 0, ax)
+    plots.running(e, 0, ax=ax)
     x, y = ax.get_lines()[0].get_data()
     assert (x[-1], y[-1]) == (200, pytest.approx(e.mean[0]))
     band = ax.collections[0].get_paths()[0].vertices
@@ -111,7 +111,7 @@ def test_running_estimate_ends_at_the_estimate(ax):
 
 def test_density_is_drawn_over_the_data_and_beside_the_truth(ax):
     e = density_estimate()
-    plots.density(e, ax, data=[-0.5, 0.0, 0.1, 0.5], truth=np.full(11, 0.5))
+    plots.density(e, ax=ax, data=[-0.5, 0.0, 0.1, 0.5], truth=np.full(11, 0.5))
     assert np.array_equal(ax.get_lines()[0].get_ydata(), e.mean)
     assert ax.get_lines()[1].get_linestyle() == "--"
     names = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -123,13 +123,13 @@ def test_density_is_drawn_over_the_data_and_beside_the_truth(ax):
 def test_density_of_a_run_remembers_the_histogram_of_its_data(ax):
     target = cp.Mixture([0.0, 0.1, 0.2, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     e = cp.estimate(target, cp.predictive_density([0.0, 1.0, 5.0]), replicates=4, burn_in=1, min_sweeps=2, lag=1)
-    plots.density(e, ax)
+    plots.density(e, ax=ax)
     counts, edges, _ = ax.patches[0].get_data()
     assert (counts * np.diff(edges) * 4).round().tolist() == [3, 0, 0, 0, 1]
 
 
 def test_heat_map_is_in_the_order_of_the_consensus(ax):
-    plots.co_clustering(of_draws([[0, 1, 0, 1, 1]] * 5), ax)
+    plots.co_clustering(of_draws([[0, 1, 0, 1, 1]] * 5), ax=ax)
     shown = ax.get_images()[0].get_array()
     assert np.array_equal(shown, naive.adjacency([0, 0, 0, 1, 1]))
     assert len(ax.get_lines()) == 2  # outlines of two clusters

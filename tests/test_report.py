@@ -13,7 +13,7 @@ import copartition as cp
 import small
 from browser import assert_quiet, luminance, needs_browser, opened
 from conftest import JIT_DISABLED
-from copartition.report.verdict import BAD, CAUTION, GOOD, verdict_of
+from copartition.report.verdict import BAD, CAUTION, GOOD, NOTE, verdict_of
 from test_consensus import of_draws
 from test_diagnostics import estimate_from
 
@@ -79,6 +79,39 @@ def test_a_short_burn_in_is_told_with_a_better_one():
     verdict = verdict_of(type(e)(**{**e.__dict__, "meeting_times": 10 + coupled}))
     assert verdict.level == CAUTION
     assert any("burn_in and a lag of about 60" in advice for advice in verdict.advice)
+
+
+def test_advice_does_not_contradict_itself():
+    """A longer burn-in changes the horizon too, so that is one piece of advice, not two."""
+    e = good_estimate()
+    coupled = np.where(np.arange(500) % 4 == 0, 60, 3)
+    both = type(e)(**{**e.__dict__, "meeting_times": 10 + coupled, "sweeps": np.full(500, 900)})
+    assert len([advice for advice in verdict_of(both).advice if "min_sweeps" in advice]) == 1
+
+
+def test_a_biased_page_does_not_call_itself_unbiased(tmp_path):
+    e = good_estimate()
+    met = e.met.copy()
+    met[0] = False
+    cp.write_report(type(e)(**{**e.__dict__, "met": met}), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "do not rely on them" in text
+    assert "unbiased value" not in text
+
+
+def test_stopping_at_a_precision_is_told(tmp_path):
+    target, _ = small.scalar()
+    call = {"burn_in": 2, "min_sweeps": 8, "lag": 2, "target_stderr": 0.05, "store": tmp_path / "run.db"}
+    cp.estimate(target, cp.n_clusters(), **call)
+    (finding, *_) = verdict_of(cp.Estimate.load(tmp_path / "run.db")).findings
+    assert "stopping at a given precision" in finding.text
+
+
+def test_a_spread_posterior_is_in_the_verdict():
+    e = described(of_draws([[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 0, 1, 0, 1]] * 50))
+    verdict = verdict_of(e, [cp.consensus(e)])
+    assert verdict.level == NOTE
+    assert "no single clustering" in verdict.headline
 
 
 def test_a_short_horizon_heavy_tails_and_few_replicates_are_told():
@@ -195,7 +228,7 @@ def test_page_in_a_browser(full_estimate, tmp_path, width, scheme):
     cp.write_report(full_estimate, path)
     with opened(path, width, scheme) as (page, seen):
         assert_quiet(seen, path)
-        assert page.inner_text("h1") == "Unbiased estimate"
+        assert page.inner_text("h1") == "Posterior expectations"
         assert page.inner_text(".verdict strong") != ""
         # Nothing sticks out sideways, and text is large enough to read, also that of plots.
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -183,7 +183,7 @@ def test_settings_reach_the_estimate_and_arguments_win():
     within = cp.estimate_within(target, cp.n_clusters(), settings=t, workers=2, deadline=cp.Sweeps(10))
     assert within.made_by["settings"]["burn_in"] == t.burn_in
     defaults = cp.estimate(target, cp.n_clusters(), replicates=2).made_by
-    assert defaults["settings"] | {"max_sweeps": 0} == {"burn_in": 100, "min_sweeps": 500, "lag": 100, "max_sweeps": 0}
+    assert defaults["settings"] | {"lag": 100} == {"burn_in": 100, "min_sweeps": 500, "lag": 100, "max_sweeps": None}
     assert defaults["coupling"] == "Transport()"
 
 
@@ -221,6 +221,8 @@ def far_apart():
         (lambda t: cp.tune(t, cp.n_clusters(), pairs=50), ValueError, "pairs must be a whole number of at least 100"),
         (lambda t: cp.tune(t, len), TypeError, "functional must be a functional such as n_clusters"),
         (lambda t: cp.tune(3), TypeError, "target must be"),
+        (lambda t: cp.tune(t, []), ValueError, "functional must be one to 4 functionals, got 0"),
+        (lambda t: cp.estimate(t, "n_clusters"), TypeError, r"such as n_clusters\(\), got 'n_clusters'"),
         (lambda t: cp.tune(far_apart(), coupling="independent", max_sweeps=3), cp.TuningError, "did not meet within 3"),
         (lambda t: cp.estimate(t, cp.n_clusters(), settings="best"), ValueError, "settings must be 'auto' or what"),
         (lambda t: cp.estimate(t, cp.n_clusters(), settings=5), TypeError, "settings must be 'auto' or what tune"),

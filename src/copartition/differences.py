@@ -23,8 +23,8 @@ from copartition.compiled.state import (
     uint1,
 )
 from copartition.couplings.base import Coupling
-from copartition.estimator import SLOTS, evaluate_all, new_tally, tally_type
-from copartition.functionals import Functional, count_clusters, evaluate_at
+from copartition.estimator import evaluate_all, new_tally, tally_type
+from copartition.functionals import SLOTS, Functional, count_clusters, evaluate_at
 from copartition.pair import NO_TRACE, advance_pair
 from copartition.targets.base import Target
 

@@ -32,9 +32,8 @@ from copartition.compiled.state import (
     pair_type,
     partner_type,
 )
+from copartition.functionals.base import SLOTS
 from copartition.gibbs import DONE, place_start, recount_pair, sweep_chain, sweep_pair
-
-SLOTS = 4  # functionals in one run
 
 AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
 

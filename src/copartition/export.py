@@ -9,26 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copartition.diagnostics.consensus import consensus
+
 if TYPE_CHECKING:
     import pandas
     import xarray
 
-    from copartition.results import Estimate
+    from copartition.results import Estimate, Sample
 
+COLUMNS = ("replicate", "meeting_time", "sweeps_to_meet", "met", "sweeps", "seconds")
 FORMATS = (".csv", ".parquet", ".nc")
 
 
 def replicate_columns(e: Estimate) -> dict[str, np.ndarray]:
     """Return the table of replicates: a column a component, and what is known of each replicate."""
-    values = {name: e.values[:, c] for c, name in enumerate(e.components)}
+    numbers = np.arange(len(e.values)) if e.numbers is None else e.numbers
+    names = _different(e.components, COLUMNS)
     return {
-        "replicate": np.arange(len(e.values)),
-        **values,
+        "replicate": numbers,
+        **{name: e.values[:, c] for c, name in enumerate(names)},
         "meeting_time": e.meeting_times,
+        "sweeps_to_meet": e.sweeps_to_meet,
         "met": e.met,
         "sweeps": e.sweeps,
         "seconds": e.seconds,
     }
+
+
+def _different(names: list[str], taken: tuple[str, ...]) -> list[str]:
+    """Return names of which no two are the same and none is taken: later ones get a number."""
+    seen, result = set(taken), []
+    for number, name in enumerate(names):
+        unique = f"{name} [{number}]" if name in seen else name
+        seen.add(unique)
+        result.append(unique)
+    return result
 
 
 def summary_columns(e: Estimate) -> dict[str, np.ndarray]:
@@ -55,15 +70,15 @@ def dataframe(e: Estimate) -> pandas.DataFrame:
 
 def datatree(e: Estimate) -> xarray.DataTree:
     """Return the replicates as a DataTree; see `Estimate.to_datatree`."""
-    try:
-        import arviz_base
-    except ImportError:
-        raise ImportError("to_datatree needs the package arviz-base: pip install 'copartition[arviz]'.") from None
+    arviz_base = _arviz()
     values, dims, coords = {}, {}, {"replicate": np.arange(len(e.values))}
     for number, part in enumerate(e.parts()):
         name = part.functionals[0]["name"].partition("(")[0]
         if name in values:
             name = f"{name}_{number}"
+        if len(part.components) == 1:
+            values[name] = part.values[:, 0]
+            continue
         dimension = f"{name}_component"
         values[name] = part.values
         dims[name] = [dimension]
@@ -81,7 +96,28 @@ def datatree(e: Estimate) -> xarray.DataTree:
     )
 
 
-def write(e: Estimate, path: str | Path, summary: bool = False) -> None:
+def sample_datatree(s: Sample) -> xarray.DataTree:
+    """Return the draws of ordinary chains as a DataTree; see `Sample.to_datatree`."""
+    name = s.functional.partition("(")[0]
+    draws = s.draws[:, :, 0] if s.draws.shape[2] == 1 else s.draws
+    return _arviz().from_dict({"posterior": {name: draws}}, attrs={"/": {"burn_in": s.burn_in, "seed": s.seed}})
+
+
+def _arviz() -> Any:
+    try:
+        import arviz_base
+    except ImportError:
+        raise ImportError("to_datatree needs the package arviz-base: pip install 'copartition[arviz]'.") from None
+    return arviz_base
+
+
+def cluster_columns(e: Estimate, loss: str = "vi") -> dict[str, np.ndarray]:
+    """Return the table of points: cluster in the consensus, and how surely each belongs there."""
+    c = consensus(e, loss)
+    return {"point": c.points, "cluster": c.labels, "belongs": c.belongs, "belongs_stderr": c.belongs_stderr}
+
+
+def write(e: Estimate, path: str | Path, what: str = "replicates") -> None:
     """Write an estimate to a file, in the format that the ending of its name stands for.
 
     Parameters
@@ -89,19 +125,21 @@ def write(e: Estimate, path: str | Path, summary: bool = False) -> None:
     e : Estimate
     path : path
         Ends in ``.csv``, ``.parquet`` or ``.nc`` (netCDF).
-    summary : bool
-        A row a component, with mean, standard error and interval, instead of a row a replicate. Not for netCDF.
+    what : str
+        ``"replicates"``: a row a replicate. ``"summary"``: a row a component, with mean, standard error and interval.
+        ``"clusters"``: a row a point, with its cluster in the consensus. NetCDF has replicates only.
     """
     file = Path(path)
     kind = file.suffix.lower()
     if kind not in FORMATS:
         raise ValueError(f"{str(path)!r} must end in {', '.join(FORMATS)}.")
     if kind == ".nc":
-        if summary:
-            raise ValueError(f"{str(path)!r}: netCDF holds replicates; write a summary as CSV or Parquet.")
+        if what != "replicates":
+            raise ValueError(f"{str(path)!r}: netCDF holds replicates; write the {what} as CSV or Parquet.")
         _write_netcdf(e, file)
         return
-    columns = summary_columns(e) if summary else replicate_columns(e)
+    tables = {"replicates": replicate_columns, "summary": summary_columns, "clusters": cluster_columns}
+    columns = tables[what](e)
     if kind == ".csv":
         with file.open("w", newline="", encoding="utf-8") as text:
             writer = csv.writer(text)

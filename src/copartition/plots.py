@@ -14,7 +14,7 @@ from copartition.diagnostics.bounds import tv_bound as bound_of
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.consensus import consensus as consensus_of
 from copartition.results import Estimate, MeetingTimes
-from copartition.validation import finite_array, integer, shorten
+from copartition.validation import confidence, finite_array, integer, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,9 @@ ACCENT = "#1f5f99"
 DASHES = ["-", "--", ":", "-."]
 
 
-def meeting_times(m: MeetingTimes | Estimate | Mapping[str, MeetingTimes | Estimate], ax: Axes | None = None) -> Axes:
+def meeting_times(
+    m: MeetingTimes | Estimate | Mapping[str, MeetingTimes | Estimate], *, ax: Axes | None = None
+) -> Axes:
     """Draw the share of pairs that are still apart, against the sweeps they were coupled for.
 
     The scale is logarithmic: a straight line is a geometric tail. Pairs that were given up end in a cross at the cap.
@@ -53,7 +55,8 @@ def meeting_times(m: MeetingTimes | Estimate | Mapping[str, MeetingTimes | Estim
         shares = np.where(shares > 1e-12, shares, np.nan)
         ax.step(steps, shares, where="post", color=color, linestyle=DASHES[number % 4], label=name or None)
     ax.set_yscale("log")
-    ax.yaxis.set_major_formatter("{x:g}")
+    _plain_numbers(ax.yaxis)
+    ax.locator_params(axis="x", integer=True)
     ax.set_ylim(top=1.05)
     ax.set_xlim(left=0)
     if len(several) > 1:
@@ -61,7 +64,7 @@ def meeting_times(m: MeetingTimes | Estimate | Mapping[str, MeetingTimes | Estim
     return _labelled(ax, "coupled sweeps", "share of pairs still apart")
 
 
-def tv_bound(m: MeetingTimes | Estimate, ax: Axes | None = None, level: float = 0.95) -> Axes:
+def tv_bound(m: MeetingTimes | Estimate, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
     """Draw the bound on the distance of a chain from its target, against sweeps, with its confidence band.
 
     Parameters
@@ -84,7 +87,7 @@ def tv_bound(m: MeetingTimes | Estimate, ax: Axes | None = None, level: float = 
     return _labelled(ax, "sweeps of an ordinary chain", "total variation distance, at most")
 
 
-def traces(m: MeetingTimes, ax: Axes | None = None, most: int = 50) -> Axes:
+def traces(m: MeetingTimes, *, ax: Axes | None = None, most: int = 50) -> Axes:
     """Draw the distances of coupled chains over time.
 
     Parameters
@@ -107,13 +110,14 @@ def traces(m: MeetingTimes, ax: Axes | None = None, most: int = 50) -> Axes:
         row[: len(trace)] = trace
         row[len(trace) :] = trace[-1]
     ax.plot(np.median(stacked, axis=0), color=INK, lw=1.8, label="median of all pairs")
+    ax.plot([], [], color=MUTED, lw=0.6, label="single pairs")
     ax.legend(frameon=False)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    return _labelled(ax, "coupled sweeps", "Hamming distance of the two chains")
+    return _labelled(ax, "coupled sweeps", "Hamming distance (ordered pairs of points)")
 
 
-def running(e: Estimate, component: int = 0, ax: Axes | None = None, level: float = 0.95) -> Axes:
+def running(e: Estimate, component: int = 0, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
     """Draw the estimate and its confidence band against the number of replicates.
 
     Parameters
@@ -135,17 +139,17 @@ def running(e: Estimate, component: int = 0, ax: Axes | None = None, level: floa
     shown = counts >= min(10, max(2, len(values)))
     counts, means = counts[shown], means[shown] + centre
     variance = np.maximum(squares[shown] - (means - centre) ** 2, 0.0) * counts / np.maximum(counts - 1, 1)
-    half = stdtrit(np.maximum(counts - 1, 1), 0.5 + level / 2) * np.sqrt(variance / counts)
+    half = stdtrit(np.maximum(counts - 1, 1), 0.5 + confidence(level) / 2) * np.sqrt(variance / counts)
     ax.fill_between(counts, means - half, means + half, color=MUTED, alpha=0.35, lw=0)
     ax.plot(counts, means, color=INK)
     if len(counts) > 1:
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter("{x:g}")
+        _plain_numbers(ax.xaxis)
         ax.set_xlim(counts[0], counts[-1])
     return _labelled(ax, "replicates", e.components[component])
 
 
-def values(e: Estimate, component: int = 0, ax: Axes | None = None) -> Axes:
+def values(e: Estimate, component: int = 0, *, ax: Axes | None = None) -> Axes:
     """Draw a histogram of the values of the replicates, with their mean.
 
     Parameters
@@ -156,13 +160,15 @@ def values(e: Estimate, component: int = 0, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     shown = _values(e, component)
-    ax.hist(shown, bins=int(np.clip(np.sqrt(len(shown)), 5, 60)), color=MUTED, alpha=0.6)
+    constant = np.ptp(shown) <= 1e-12 * np.abs(shown).max()  # but for rounding, which no histogram should show
+    bins = 1 if constant else int(np.clip(np.sqrt(len(shown)), 5, 60))
+    ax.hist(np.full(len(shown), shown[0]) if constant else shown, bins=bins, color=MUTED, alpha=0.6)
     ax.axvline(shown.mean(), color=INK, linestyle="--", label="mean")
     ax.legend(frameon=False)
     return _labelled(ax, f"{e.components[component]}, one value a replicate", "replicates")
 
 
-def density(e: Estimate, ax: Axes | None = None, data: Any = None, truth: Any = None, level: float = 0.95) -> Axes:
+def density(e: Estimate, *, ax: Axes | None = None, data: Any = None, truth: Any = None, level: float = 0.95) -> Axes:
     """Draw a predictive density with its pointwise band, over a histogram of the data.
 
     Parameters
@@ -197,13 +203,15 @@ def density(e: Estimate, ax: Axes | None = None, data: Any = None, truth: Any = 
     ax.fill_between(x, low[order], high[order], color=ACCENT, alpha=0.35, lw=0, label=f"{100 * level:g} % interval")
     ax.plot(x, part.mean[order], color=INK, label="posterior mean")
     if truth is not None:
+        if np.shape(truth) != x.shape:
+            raise ValueError(f"truth must have {len(x)} values, one a point of the grid, got {shorten(truth)}.")
         ax.plot(x, np.asarray(truth)[order], color=INK, linestyle="--", label="truth")
     ax.legend(frameon=False)
     ax.set_ylim(bottom=0)
     return _labelled(ax, "value of the next point", "density")
 
 
-def co_clustering(e: Estimate, ax: Axes | None = None, consensus: Consensus | None = None) -> Axes:
+def co_clustering(e: Estimate, *, ax: Axes | None = None, consensus: Consensus | None = None) -> Axes:
     """Draw the probabilities that points are together, in the order of the consensus clustering.
 
     Parameters
@@ -233,7 +241,7 @@ def co_clustering(e: Estimate, ax: Axes | None = None, consensus: Consensus | No
             lw=1.2,
         )
         begin = end
-    return _labelled(ax, "points, in the order of the consensus", "points")
+    return _labelled(ax, "points, in the order of the consensus", "points, in the same order")
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -250,6 +258,14 @@ def _labelled(ax: Axes, x: str, y: str) -> Axes:
     ax.set_ylabel(y, parse_math=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _plain_numbers(axis: Any) -> None:
+    """Let a logarithmic axis say 0.01, not a power of ten, and no more than that."""
+    from matplotlib.ticker import NullFormatter
+
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _check_pairs(pairs: Any) -> None:

@@ -23,9 +23,11 @@ from copartition.compiled.state import (
     pair_of,
 )
 from copartition.couplings.base import Coupling
-from copartition.functionals import Functional, count_clusters, evaluate_at
+from copartition.functionals import SLOTS, Functional, count_clusters, evaluate_at
 from copartition.pacing import Chunks, Interrupted, Pause
 from copartition.targets.base import Target
+
+UNBOUNDED = 1 << 60  # a cap that no pair reaches
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Settings:
     min_sweeps: int
     lag: int
     max_sweeps: int
+
+    @property
+    def cap(self) -> int | None:
+        """The cap, if there is one."""
+        return self.max_sweeps if self.max_sweeps < UNBOUNDED else None
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,7 @@ class Runner:
         )
         # Slots that are not used hold some functional, which is never called.
         kernels = [f.evaluate for f in functionals]
-        self._slots = [*kernels, *[count_clusters] * (estimator.SLOTS - len(kernels))]
+        self._slots = [*kernels, *[count_clusters] * (SLOTS - len(kernels))]
 
     @property
     def ended(self) -> int:

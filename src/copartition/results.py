@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics import efficiency, robust
+from copartition.validation import confidence
 from copartition.variance import asymptotic_variance
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class Estimate:
         How the replicates were made: version, settings, seed, fingerprint of the target.
     completed : int64 array, or None
         With a deadline: replicates that each worker completed in time.
+    numbers : int64 array, or None
+        The numbers of the replicates, from 0 on.
     """
 
     values: np.ndarray = field(repr=False)
@@ -98,6 +101,7 @@ class Estimate:
     components: list[str]
     made_by: dict[str, Any]
     completed: np.ndarray | None = field(default=None, repr=False)
+    numbers: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> np.ndarray:
@@ -122,9 +126,7 @@ class Estimate:
         """
         from scipy.special import stdtrit
 
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-        half = stdtrit(max(len(self.values) - 1, 1), 0.5 + level / 2) * self.stderr
+        half = stdtrit(max(len(self.values) - 1, 1), 0.5 + confidence(level) / 2) * self.stderr
         return self.mean - half, self.mean + half
 
     @property
@@ -138,9 +140,16 @@ class Estimate:
         return int(np.sum(~self.met))
 
     @property
+    def unfinished(self) -> int:
+        """Number of replicates that were under way when a run was interrupted: slow ones, so this is a bias."""
+        if self.numbers is None or len(self.numbers) == 0:
+            return 0
+        return int(self.numbers.max()) + 1 - len(self.numbers)
+
+    @property
     def is_biased(self) -> bool:
-        """Whether the mean is known to be biased: pairs were given up, or there were none."""
-        return self.censored > 0 or bool(self.made_by.get("ordinary"))
+        """Whether the mean is known to be biased: pairs were given up or are unfinished, or there were none."""
+        return self.censored > 0 or self.unfinished > 0 or bool(self.made_by.get("ordinary"))
 
     def censored_bound(self, level: float = 0.95) -> float:
         """Return an upper confidence bound for the probability that a pair does not meet (Clopper and Pearson)."""
@@ -162,10 +171,15 @@ class Estimate:
         name : str
             For instance ``"co_clustering"`` or ``"largest_clusters"``.
         """
-        for part in self.parts():
-            found = part.functionals[0]["name"]
-            if name in (found, found.partition("(")[0]):
-                return part
+        matching = [
+            part
+            for part in self.parts()
+            if name in (part.functionals[0]["name"], part.functionals[0]["name"].partition("(")[0])
+        ]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            raise ValueError(f"There are {len(matching)} functionals {name!r} in this estimate; take one of parts().")
         names = ", ".join(about["name"] for about in self.functionals)
         raise ValueError(f"There is no functional {name!r} in this estimate; it has {names}.")
 
@@ -238,15 +252,30 @@ class Estimate:
                 f"TRUNCATED AT {cap} SWEEPS, BIASED: {self.censored} of {len(self.met)} pairs did not meet "
                 f"(probability below {self.censored_bound():.2g} with 95 % confidence). Raise max_sweeps."
             )
+        if self.unfinished:
+            found.append(
+                f"UNFINISHED, BIASED: {self.unfinished} replicates were under way when the run was interrupted, and "
+                "these are slow ones. Run the same call on the store again."
+            )
         if self.made_by.get("ordinary"):
             found.append("ORDINARY MCMC, BIASED: chains still remember their start; for comparison only.")
         if not self.made_by.get("precision", {}).get("reached", True):
             found.append("PRECISION NOT REACHED with as many replicates as there may be. Raise replicates.")
         corrected = self.meeting_times - self.lag > self.made_by["settings"]["burn_in"]
+        if len(self.met) >= 30 and not self.made_by.get("ordinary") and corrected.mean() > 0.25:
+            found.append(
+                f"SHORT BURN-IN: {100 * corrected.mean():.0f} % of the replicates needed a correction, which costs "
+                "precision. Take a larger burn_in and lag (copartition.tune chooses them)."
+            )
         for part in self.parts():
             heavy = robust.warning(part.values, corrected, part.made_by["functional"])
             found += [heavy] if heavy else []
         return found
+
+    @property
+    def sweeps_to_meet(self) -> np.ndarray:
+        """Coupled sweeps of each pair until it met: the meeting time without the lag."""
+        return self.meeting_times - self.lag
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return a pandas table with a row a replicate: its values, meeting time and cost. Needs pandas.
@@ -257,7 +286,7 @@ class Estimate:
         >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
         >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=10, burn_in=5, min_sweeps=50, lag=5, seed=1)
         >>> list(e.to_dataframe().columns)
-        ['n_clusters', 'meeting_time', 'met', 'sweeps', 'seconds']
+        ['n_clusters', 'meeting_time', 'sweeps_to_meet', 'met', 'sweeps', 'seconds']
         """
         from copartition import export
 
@@ -319,13 +348,14 @@ class Estimate:
 def estimate_of(results: Any, description: dict[str, Any]) -> Estimate:
     """Return the estimate that replicates amount to."""
     return Estimate(
+        numbers=results.indices,
         values=results.values,
         meeting_times=results.meeting_times,
         met=results.met,
         sweeps=results.sweeps,
         seconds=results.seconds,
         components=list(description["components"]),
-        made_by={key: value for key, value in description.items() if key != "components"},
+        made_by={key: value for key, value in description.items() if key != "components" and value is not None},
     )
 
 
@@ -340,6 +370,8 @@ class Sample:
         CPU time of each chain, burn-in included.
     functional : str
     sweeps, burn_in, seed : int
+    components : list of str
+        What each component is.
     """
 
     draws: np.ndarray = field(repr=False)
@@ -348,6 +380,7 @@ class Sample:
     sweeps: int
     burn_in: int
     seed: int
+    components: list[str] = field(default_factory=list, repr=False)
 
     @property
     def mean(self) -> np.ndarray:
@@ -363,6 +396,12 @@ class Sample:
     def stderr(self) -> np.ndarray:
         """Standard error of the mean, autocorrelation accounted for."""
         return np.sqrt(self.variance / (self.draws.shape[0] * self.draws.shape[1]))
+
+    def to_datatree(self) -> xarray.DataTree:
+        """Return the draws in the form that ArviZ uses, chains x draws. Needs ``pip install copartition[arviz]``."""
+        from copartition import export
+
+        return export.sample_datatree(self)
 
     def summary(self) -> str:
         """Return a table of components, means and standard errors."""

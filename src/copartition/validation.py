@@ -38,6 +38,17 @@ def probability(name: str, value: Any) -> float:
     return number
 
 
+def confidence(level: Any) -> float:
+    """Return the level of an interval as a float if it lies between 0 and 1."""
+    try:
+        number = float(level)
+    except (TypeError, ValueError):
+        raise TypeError(f"level must be a number between 0 and 1, got {shorten(level)}.") from None
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, got {shorten(level)}.")
+    return number
+
+
 def integer(name: str, value: Any, least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `least`."""
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 AUTOCORRELATION_TIMES_A_BATCH = 20.0
+FEWEST_BATCHES = 10  # in a chain
+ROUNDING = 1e-12
 
 
 def asymptotic_variance(draws: np.ndarray) -> np.ndarray:
@@ -15,8 +17,9 @@ def asymptotic_variance(draws: np.ndarray) -> np.ndarray:
     1/2 of the second, cancels the error.
 
     Its relative standard error is about the square root of 4 b / n, so batches should be no longer than they have to
-    be. Their length is twenty autocorrelation times (of the slowest component, from a first estimate with long
-    batches), kept between the cube root and the square root of the length of a chain.
+    be, and no shorter. Their length is twenty autocorrelation times of the slowest component, at least the cube root
+    and at most a tenth of the length of a chain. As batches that are too short make that time look shorter than it is,
+    it is estimated again with the batches that it leads to.
 
     Parameters
     ----------
@@ -39,20 +42,23 @@ def relative_error(draws: np.ndarray) -> float:
 
 
 def _centred(draws: np.ndarray) -> np.ndarray:
-    """Subtract the mean; what never changes becomes 0 exactly, whatever the rounding of its mean."""
-    constant = np.all(draws == draws[:1, :1], axis=(0, 1))
+    """Subtract the mean; what never changes but for rounding becomes 0 exactly."""
+    constant = np.ptp(draws, axis=(0, 1)) <= ROUNDING * np.abs(draws).max(axis=(0, 1))
     return np.where(constant, 0.0, draws - draws.mean(axis=(0, 1)))
 
 
 def _batch_length(centred: np.ndarray) -> int:
     sweeps = centred.shape[1]
-    longest = max(1, int(np.sqrt(sweeps)))
     spread = np.mean(centred**2, axis=(0, 1))
     moving = spread > 0
+    length = max(1, int(np.sqrt(sweeps)))
     if not moving.any():
-        return longest
-    autocorrelation_time = float(np.max(_lugsail(centred, longest)[moving] / spread[moving]))
-    return max(1, int(np.clip(AUTOCORRELATION_TIMES_A_BATCH * autocorrelation_time, np.cbrt(sweeps), longest)))
+        return length
+    for _ in range(3):
+        autocorrelation_time = float(np.max(_lugsail(centred, length)[moving] / spread[moving]))
+        wanted = AUTOCORRELATION_TIMES_A_BATCH * autocorrelation_time
+        length = max(1, int(np.clip(wanted, np.cbrt(sweeps), max(1, sweeps // FEWEST_BATCHES))))
+    return length
 
 
 def _lugsail(centred: np.ndarray, length: int) -> np.ndarray:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import copartition as cp
 from copartition.cli.model import (
     coupling_of,
+    data_line,
     functional_of,
     functional_option,
     model_options,
@@ -23,13 +25,20 @@ from copartition.cli.model import (
 @click.command()
 @model_options
 @functional_option
-@click.option("--replicates", type=int, help="Number of independent pairs of chains.  [default: 1000]")
+@click.option(
+    "--replicates", type=int, help="Number of pairs of chains.  [default: 1000; with a target: the most there may be]"
+)
 @click.option("--target-stderr", type=float, help="Run until all standard errors are this small.")
 @click.option("--target-relative", type=float, help="The same, in multiples of the largest mean of each functional.")
-@click.option("--tune", "tuned", is_flag=True, help="Let a pilot choose lag, burn-in and min-sweeps.")
+@click.option(
+    "--tune",
+    "tuned",
+    is_flag=True,
+    help="Let a pilot choose lag, burn-in and min-sweeps; those that are given as well win.",
+)
 @click.option("--lag", type=int, help="Sweeps between the two chains of a pair.  [default: 100]")
 @click.option("--burn-in", type=int, help="Sweeps before averaging begins.  [default: 100]")
-@click.option("--min-sweeps", type=int, help="Sweep at which averaging ends.  [default: 500]")
+@click.option("--min-sweeps", type=int, help="Sweep up to which a replicate averages, met or not.  [default: 500]")
 @click.option("--max-sweeps", type=int, help="A cap; pairs that reach it make the result biased.")
 @click.option("--store", type=click.Path(), help="A file that keeps every replicate; the same command goes on with it.")
 @click.option("--dask", help="Address of a running Dask cluster, for instance tcp://host:8786.")
@@ -55,29 +64,41 @@ def estimate(
     """
     with one_sentence_errors():
         target = posterior_of(options)
+        coupling, wanted = coupling_of(options), [functional_of(text) for text in functionals]
+        progress = sys.stderr.isatty()
         try:
+            t = None
+            if tuned:
+                t = cp.tune(
+                    target, wanted, coupling=coupling, init=options["init"], seed=options["seed"], progress=progress
+                )
             e = cp.estimate(
                 target,
-                [functional_of(text) for text in functionals],
+                wanted,
                 replicates=replicates,
                 target_stderr=target_stderr,
                 target_relative=target_relative,
-                settings="auto" if tuned else None,
+                settings=t,
                 burn_in=burn_in,
                 min_sweeps=min_sweeps,
                 lag=lag,
-                coupling=coupling_of(options),
+                coupling=coupling,
                 init=options["init"],
                 seed=options["seed"],
                 max_sweeps=max_sweeps,
                 executor=_executor(dask, processes),
                 store=store,
-                progress=sys.stderr.isatty(),
+                progress=progress,
             )
         except KeyboardInterrupt:
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
             sys.exit(130)
-    click.echo(json.dumps(_as_json(e)) if options["as_json"] else str(e))
+    if options["as_json"]:
+        click.echo(json.dumps(_as_json(e) | ({} if t is None else {"tuned": {"reasons": t.reasons}})))
+        return
+    if t is not None:
+        click.echo(f"{t}\n")
+    click.echo(f"{e}\n{data_line(options, target)}")
 
 
 def _what_is_kept(store: str | None) -> str:
@@ -101,13 +122,18 @@ def _executor(dask: str | None, processes: bool) -> Any:
         raise ValueError(f"--dask: no scheduler answers at {dask!r} ({error}).") from None
 
 
+def _numbers(values: np.ndarray) -> list[float | None]:
+    """Return numbers as JSON has them: it knows no NaN."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
 def _as_json(e: cp.Estimate) -> dict[str, Any]:
     low, high = e.interval()
     return {
         "components": e.components,
         "mean": e.mean.tolist(),
-        "stderr": e.stderr.tolist(),
-        "interval": {"level": 0.95, "low": low.tolist(), "high": high.tolist()},
+        "stderr": _numbers(e.stderr),
+        "interval": {"level": 0.95, "low": _numbers(low), "high": _numbers(high)},
         "replicates": len(e.values),
         "censored": e.censored,
         "biased": e.is_biased,

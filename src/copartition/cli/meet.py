@@ -15,7 +15,7 @@ from copartition.cli.model import coupling_of, model_options, one_sentence_error
 @click.command()
 @model_options
 @click.option("--lag", default=100, show_default=True, help="Sweeps between the two chains of a pair.")
-@click.option("--replicates", default=250, show_default=True, help="Number of pairs of chains.")
+@click.option("--replicates", default=500, show_default=True, help="Number of pairs of chains.")
 @click.option("--max-sweeps", default=100_000, show_default=True, help="The latest meeting time waited for.")
 def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     """Run pairs of coupled chains until they meet, and say how long that took.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,7 +25,9 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.argument("data", required=False, type=click.Path()),
         click.option("--example", type=click.Choice(sorted(EXAMPLES)), help="A bundled data set, in place of DATA."),
-        click.option("--columns", help="Columns to use, by name or number, with commas between them."),
+        click.option(
+            "--columns", help="Columns to use, by name or by number from 0 on, with commas between; all if left out."
+        ),
         click.option("--standardize", is_flag=True, help="Shift and scale every column to mean 0 and sd 1."),
         click.option("--noise-sd", type=float, help="Standard deviation of points around their cluster's mean."),
         click.option("--mean-sd", type=float, help="Standard deviation of cluster means."),
@@ -56,7 +59,8 @@ def posterior_of(options: dict[str, Any]) -> cp.Mixture:
         data = preset["data"]()
     elif options["data"]:
         columns = options["columns"].split(",") if options["columns"] else None
-        data = datasets.read_table(options["data"], columns)
+        data, names = datasets.read_columns(options["data"], columns)
+        options["columns"] = ", ".join(names)
     else:
         raise click.UsageError("Give a file DATA, or --example galaxies.")
     if options["standardize"]:
@@ -95,14 +99,25 @@ def functional_of(text: str) -> cp.Functional:
         if name == "together":
             return cp.co_clustering([int(point) for point in rest.split(",")] if rest else None)
         if name == "density":
-            low, high, count = rest.split(":")
+            low, high, count = rest.split(":") if rest.count(":") == 2 else ("", "", "")
             return cp.predictive_density(np.linspace(float(low), float(high), int(count)))
     except ValueError as error:
-        raise click.UsageError(f"--functional {text}: {error}") from None
+        is_plain = any(words in str(error) for words in ("invalid literal", "could not convert"))
+        reason = "expected numbers" if is_plain else str(error).rstrip(".")
+        raise click.UsageError(f"--functional {text}: {reason}.") from None
     raise click.UsageError(
         "--functional must be n_clusters, largest:K, together, together:I,J,... or density:LOW:HIGH:POINTS, got "
         f"{text!r}."
     )
+
+
+def data_line(options: dict[str, Any], target: cp.Mixture) -> str:
+    """Return a line that says what was clustered."""
+    count, width = target.shape
+    source = options["data"] or options["example"]
+    columns = f" ({options['columns']})" if options["columns"] else ""
+    scaled = ", standardized" if options["standardize"] else ""
+    return f"data: {source}, {count} points x {width} column(s){columns}{scaled}"
 
 
 @contextmanager
@@ -117,7 +132,11 @@ def one_sentence_errors() -> Iterator[None]:
 
 @contextmanager
 def writing(output: str) -> Iterator[None]:
-    """Turn what the operating system says of a file into one sentence that names it."""
+    """Refuse to write over a store; turn what the operating system says of a file into one sentence that names it."""
+    if Path(output).is_file():
+        with Path(output).open("rb") as file:
+            if file.read(15) == b"SQLite format 3":
+                raise ValueError(f"{output!r} is the store of a run, which would be lost; choose another name.")
     try:
         yield
     except OSError as error:
@@ -130,5 +149,5 @@ functional_option = click.option(
     multiple=True,
     default=("largest:3",),
     show_default=True,
-    help="n_clusters, largest:K, together (all pairs), together:I,J,..., density:LOW:HIGH:POINTS. May be repeated.",
+    help="n_clusters, largest:K, together (all pairs), together:I,J,..., density:LOW:HIGH:N (1-D). Repeat for more.",
 )

@@ -31,16 +31,17 @@ def report(run: str, output: str, title: str | None) -> None:
 @click.command()
 @click.argument("run", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(), help="Ends in .csv, .parquet or .nc (netCDF).")
-@click.option("--summary", is_flag=True, help="A row a component, with mean and interval, instead of one a replicate.")
-def export(run: str, output: str, summary: bool) -> None:
-    """Write the replicates of a run to a file for other programs.
+@click.option("--summary", "what", flag_value="summary", help="A row a component, with mean and interval.")
+@click.option("--clusters", "what", flag_value="clusters", help="A row a point, with its cluster in the consensus.")
+def export(run: str, output: str, what: str | None) -> None:
+    """Write the replicates of a run, or what they come to, to a file for other programs.
 
     RUN is the file that was given to copartition estimate as --store, finished or not.
     """
     with one_sentence_errors():
         e = _load(run)
         with writing(output):
-            files.write(e, output, summary)
+            files.write(e, output, what or "replicates")
     click.echo(f"Wrote {output}.")
 
 

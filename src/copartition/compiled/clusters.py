@@ -116,5 +116,8 @@ def choices(model, chain):
 
 @inner
 def has_room(model, chain):
-    """Tell whether the chain has an empty row left for a new cluster."""
-    return model[0].palette > 0 or chain[0].counts[0] < len(chain[0].sizes)
+    """Tell whether the chain has a row left for a new cluster, and one more.
+
+    That one is for functionals, which may weigh a new cluster after the sweep: `predictive_density` does.
+    """
+    return model[0].palette > 0 or chain[0].counts[0] + 1 < len(chain[0].sizes)

@@ -234,8 +234,8 @@ def pair_of(x: Chain, y: Chain, gains: np.ndarray) -> Pair:
 
 def grown_pair(pair: Pair) -> Pair:
     """Return the same pair with room for more clusters in each chain that is full."""
-    x = grown(pair.x) if pair.x.counts[0] >= len(pair.x.sizes) else pair.x
-    y = grown(pair.y) if pair.y.counts[0] >= len(pair.y.sizes) else pair.y
+    # One row is kept free, see `copartition.compiled.clusters.has_room`.
+    x, y = (grown(chain) if chain.counts[0] + 1 >= len(chain.sizes) else chain for chain in (pair.x, pair.y))
     larger = pair_of(x, y, pair.gains)
     n_x, n_y = pair.overlap.shape
     larger.overlap[:n_x, :n_y] = pair.overlap

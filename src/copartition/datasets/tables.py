@@ -25,6 +25,11 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> np.nda
     numpy.ndarray
         Rows x columns.
     """
+    return read_columns(path, columns)[0]
+
+
+def read_columns(path: str | Path, columns: Sequence[str] | None = None) -> tuple[np.ndarray, list[str]]:
+    """Read a table of numbers as `read_table` does; return it and the names of its columns."""
     file = Path(path)
     if not file.exists():
         raise ValueError(f"There is no file {str(path)!r}.")
@@ -75,11 +80,17 @@ def read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
     return names, body
 
 
-def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | None, file: Path) -> np.ndarray:
+def _choose(
+    names: list[str], rows: list[list[Any]], columns: Sequence[str] | None, file: Path
+) -> tuple[np.ndarray, list[str]]:
     if columns is None:
         chosen = [c for c in range(len(names)) if not (c == 0 and (not names[0] or not _is_number(rows[0][0])))]
     else:
         chosen = [_position(name, names, file) for name in columns]
+    if not chosen:
+        raise ValueError(
+            f"{str(file)!r} has no column of numbers; is it separated by commas (or tabs, in a .tsv file)?"
+        )
     table = np.zeros((len(rows), len(chosen)))
     for r, row in enumerate(rows):
         for c, position in enumerate(chosen):
@@ -89,7 +100,7 @@ def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | No
                 raise ValueError(
                     f"{str(file)!r}, row {r + 1}, column {names[position]!r}: expected a number, got {row[position]!r}."
                 ) from None
-    return table
+    return table, [names[position] for position in chosen]
 
 
 def _position(name: str, names: list[str], file: Path) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from copartition.results import Estimate, MeetingTimes
-from copartition.validation import integer_array, probability, shorten
+from copartition.validation import confidence, integer_array, probability, shorten
 
 RESAMPLES = 1000
 CELLS_A_STEP = 10_000_000
@@ -49,6 +49,12 @@ class Bound:
     high: np.ndarray = field(repr=False)
     level: float
     distance: str
+
+    def __str__(self) -> str:
+        lines = [f"{self.distance}, at most", f"{'sweeps':>8}  {'bound':>9}  {100 * self.level:g} % interval"]
+        rows = zip(self.sweeps, self.value, self.low, self.high, strict=True)
+        lines += [f"{t:8d}  {value:9.3g}  {low:.3g} to {high:.3g}" for t, value, low, high in rows]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,9 @@ def tv_bound(meeting_times: MeetingTimes | Estimate, t: Any, *, level: float = 0
     t : int or array of int
         Numbers of sweeps.
     level : float
-        Confidence of the band. Its upper end is never below the Clopper-Pearson limit for the probability that a pair
-        is still apart, so it is honest also where all pairs have met.
+        Confidence of the band. Where few pairs or none are still apart, resampling them shows too little; its upper
+        end is never below the Clopper-Pearson limit for the probability that a pair is apart, times what such a pair
+        adds on average, taken from the slowest tenth of the pairs.
 
     Returns
     -------
@@ -106,10 +113,12 @@ def tv_bound(meeting_times: MeetingTimes | Estimate, t: Any, *, level: float = 0
     sweeps, level = _check(t, level)
     # Pairs that took equally long are alike: resampling numbers of pairs is much cheaper than resampling pairs.
     lengths, counts = np.unique(coupled, return_counts=True)
-    terms = np.maximum(0, -((sweeps[None, :] - lengths[:, None]) // lag)).astype(float)
+    terms = _terms(lengths, sweeps, lag)
     low, high = _band(terms, counts, level)
     apart = counts @ (terms > 0)
-    high = np.maximum(high, _clopper_pearson(apart, len(coupled), level))
+    start = _start_of_tail(coupled)
+    of_late = _terms(coupled[coupled > start], np.array([start]), lag)
+    high = np.maximum(high, _clopper_pearson(apart, len(coupled), level) * _cautious_mean(of_late, 1.0))
     return Bound(sweeps, counts @ terms / len(coupled), low, high, level, "total variation distance")
 
 
@@ -147,9 +156,10 @@ def wasserstein_bound(meeting_times: MeetingTimes, t: Any, *, level: float = 0.9
     sweeps, level = _check(t, level)
     terms = np.array([[trace[s::lag].sum() for s in sweeps] for trace in traces], dtype=float)
     low, high = _band(terms, np.ones(len(terms), dtype=np.int64), level)
-    # Two different partitions are at least 2 apart, so this is a floor for the expectation, as for total variation.
     apart = np.sum(coupled[:, None] > sweeps[None, :], axis=0)
-    high = np.maximum(high, 2.0 * _clopper_pearson(apart, len(coupled), level))
+    start = _start_of_tail(coupled)
+    of_late = np.array([trace[start::lag].sum() for trace in traces if len(trace) - 1 > start], dtype=float)
+    high = np.maximum(high, _clopper_pearson(apart, len(coupled), level) * _cautious_mean(of_late, 2.0))
     return Bound(sweeps, terms.mean(axis=0), low, high, level, "Wasserstein distance (Hamming)")
 
 
@@ -219,9 +229,23 @@ def _check(t: Any, level: float) -> tuple[np.ndarray, float]:
     sweeps = integer_array("t", np.atleast_1d(t))
     if sweeps.size == 0 or sweeps.min() < 0:
         raise ValueError(f"t must be numbers of sweeps of at least 0, got {shorten(t)}.")
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-    return sweeps, level
+    return sweeps, confidence(level)
+
+
+def _terms(coupled: np.ndarray, sweeps: np.ndarray, lag: int) -> np.ndarray:
+    """Return max(0, ceil((tau - lag - t) / lag)) for pairs (rows) and times (columns)."""
+    return np.maximum(0, -((sweeps[None, :] - coupled[:, None]) // lag)).astype(float)
+
+
+def _start_of_tail(coupled: np.ndarray) -> int:
+    """Return a time that the slowest tenth of the pairs get beyond, and twenty pairs at least."""
+    beyond = max(20, len(coupled) // 10)
+    return int(np.sort(coupled)[max(0, len(coupled) - beyond - 1)])
+
+
+def _cautious_mean(values: np.ndarray, least: float) -> float:
+    """Return the mean of positive numbers, a standard error up (that of exponential ones), and `least` at least."""
+    return max(least, float(values.mean()) * (1.0 + 1.0 / np.sqrt(values.size))) if values.size else least
 
 
 def _band(terms: np.ndarray, counts: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:

@@ -48,7 +48,7 @@ class Consensus:
         ``"vi"`` or ``"binder"``.
     expected_loss : float
         What was minimised: the lower bound on the expected variation of information, or the expected number of pairs
-        in dispute.
+        in dispute. Being the least of many estimates, it is a little too small.
     belongs : float64 array (points)
         Probability that a point is together with another one of its cluster, on average over these. For a point that
         is alone: one minus the probability of being with the cluster that it is most often with.
@@ -96,8 +96,9 @@ class Consensus:
         named = ", ".join(map(str, unsure[:10])) + (f" and {len(unsure) - 10} more" if len(unsure) > 10 else "")
         lines = [
             f"{len(sizes)} cluster(s) of {shown} points, by {self.loss} loss.",
-            f"A clustering from the posterior disagrees with this one on {100 * self.disagreement:.2g} % of all pairs "
-            f"(+- {100 * self.disagreement_stderr:.1g}), {100 * self.spread:.2g} % of those that either joins.",
+            f"A clustering from the posterior disagrees with this one on {100 * self.disagreement:.3g} % "
+            f"(+- {100 * self.disagreement_stderr:.1g} %) of all pairs, {100 * self.spread:.2g} % of those that either "
+            "joins.",
             f"{len(unsure)} of {len(self.points)} points are with the others of their cluster with probability below "
             f"{UNSURE:g}" + (f": {named}." if unsure else "."),
         ]
@@ -150,7 +151,7 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
     points = np.array(part.functionals[0]["points"])
     similarity = squareform(part.mean) + np.eye(len(points))
     starts, seed = integer("starts", starts, 1), integer("seed", seed, 0)
-    given = _given(e, loss)
+    given = _given(e, loss, points)
     if given is None:
         candidates, labels, expected = minimise(similarity, loss, starts, seed)
     else:
@@ -175,7 +176,7 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
     )
 
 
-def _given(e: Estimate, loss: str) -> tuple[np.ndarray, np.ndarray, float] | None:
+def _given(e: Estimate, loss: str, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Return the partitions whose expected loss was estimated, best first, the best, and its loss; None if none was."""
     metric, pairs = ("vi", 1.0) if loss == "vi" else ("hamming", 2.0)
     for part in e.parts():
@@ -183,6 +184,10 @@ def _given(e: Estimate, loss: str) -> tuple[np.ndarray, np.ndarray, float] | Non
         if about["name"] == "distance_to" and about["metric"] == metric:
             order = np.argsort(part.mean, kind="stable")
             candidates = np.array(about["partitions"])[order]
+            if not np.array_equal(points, np.arange(candidates.shape[1])):
+                raise ValueError(
+                    "e must have co_clustering() of all points where it has distance_to, got some of them."
+                )
             return candidates, candidates[0], float(part.mean[order[0]] / pairs)
     return None
 

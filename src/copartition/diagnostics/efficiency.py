@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from copartition.validation import shorten
 from copartition.variance import relative_error
 
 if TYPE_CHECKING:
@@ -52,9 +53,12 @@ class Inefficiency:
 
 def inefficiency(e: Estimate, reference: Sample) -> Inefficiency:
     """Compare the work of an estimate with that of ordinary chains; see `Estimate.inefficiency`."""
+    if not hasattr(reference, "draws"):
+        raise TypeError(f"reference must be what sample returns, got {shorten(reference)}.")
     if len(e.values) < 2:
         raise ValueError("inefficiency needs at least two replicates, got one.")
-    part = e.select(reference.functional)
+    same = [part for part in e.parts() if part.components == reference.components]
+    part = same[0] if same else e.select(reference.functional)
     components = len(part.components)
     if components != reference.draws.shape[2]:
         raise ValueError(

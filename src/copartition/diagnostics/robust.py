@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from copartition.validation import integer
+from copartition.validation import confidence, integer, probability
 
 RESAMPLES = 1000
 HEAVIEST = 0.01  # of all replicates
@@ -49,16 +49,18 @@ class RobustSummary:
 
 def trimmed_mean(values: np.ndarray, components: list[str], proportion: float, level: float) -> RobustSummary:
     """Return the mean without the smallest and the largest values; see `Estimate.trimmed_mean`."""
-    if not 0.0 < proportion < 0.5:
+    if not 0.0 < probability("proportion", proportion) < 0.5:
         raise ValueError(f"proportion must lie between 0 and 0.5, got {proportion!r}.")
-    left_out = int(proportion * len(values))
+    if len(values) < 3:
+        raise ValueError(f"A trimmed mean needs at least three replicates, got {len(values)}.")
+    left_out = max(1, int(proportion * len(values)))
 
     def trimmed(sample: np.ndarray) -> np.ndarray:
         return np.sort(sample, axis=0)[left_out : len(sample) - left_out].mean(axis=0)
 
     random = np.random.default_rng(0)
     resampled = [trimmed(values[random.integers(0, len(values), len(values))]) for _ in range(RESAMPLES)]
-    method = f"mean without the {100 * proportion:g} % smallest and largest values"
+    method = f"mean without the {left_out} smallest and the {left_out} largest of {len(values)} values"
     return _summary(trimmed(values), np.array(resampled), method, components, level)
 
 
@@ -76,8 +78,7 @@ def median_of_means(values: np.ndarray, components: list[str], groups: int, leve
 def _summary(
     value: np.ndarray, resampled: np.ndarray, method: str, components: list[str], level: float
 ) -> RobustSummary:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
+    level = confidence(level)
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return RobustSummary(value, low, high, method, level, components)
 

@@ -103,7 +103,7 @@ class Tuned:
         errors = self.stderr(1000)
         shown = ", ".join(
             f"{name} {error:.2g}" for name, error in list(zip(self.components, errors, strict=True))[:4]
-        ) + (", ..." if len(self.components) > 4 else "")
+        ) + (" and more" if len(self.components) > 4 else "")
         return "\n".join(
             [
                 f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}",
@@ -137,6 +137,8 @@ class Tail:
 
     def at(self, burn_in: int) -> float:
         """Return C(burn_in) / v."""
+        if self.level == 0.0:
+            return 0.0
         return self.level * float(np.exp(-self.rate * (burn_in - self.start)))
 
 

@@ -5,7 +5,7 @@ writes the value of h to `out`; it is handed to the kernels like targets and cou
 Python function.
 """
 
-from copartition.functionals.base import Functional, bind_all, evaluate_at, evaluation, functional
+from copartition.functionals.base import SLOTS, Functional, as_list, bind_all, evaluate_at, evaluation, functional
 from copartition.functionals.clusters import (
     cluster_sizes_histogram,
     co_clustering,
@@ -17,7 +17,9 @@ from copartition.functionals.density import predictive_density
 from copartition.functionals.distance import distance_to
 
 __all__ = [
+    "SLOTS",
     "Functional",
+    "as_list",
     "bind_all",
     "cluster_sizes_histogram",
     "co_clustering",

@@ -21,6 +21,8 @@ from copartition.compiled.state import (
 from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
+SLOTS = 4  # functionals in one run
+
 evaluation = kernel(functional_signature, "model, chain, log_predictive, parameters, out")
 """Decorator of a functional's compiled function ``f(model, chain, log_predictive, parameters, out)``."""
 
@@ -99,6 +101,15 @@ def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
     if not callable(f):
         raise TypeError(f"f must be a function of an array of labels, got {shorten(f)}.")
     return Functional(getattr(f, "__name__", "functional"), f, size)
+
+
+def as_list(functional: Any) -> list[Any]:
+    """Return one functional, or a sequence of some, as a list; refuse what is neither."""
+    several = isinstance(functional, Sequence) and not isinstance(functional, str)
+    functionals = list(functional) if several else [functional]
+    if not 1 <= len(functionals) <= SLOTS:
+        raise ValueError(f"functional must be one to {SLOTS} functionals, got {len(functionals)}.")
+    return functionals
 
 
 def bind_all(target: Any, functionals: Sequence[Any]) -> tuple[Any, tuple[Functional, ...]]:

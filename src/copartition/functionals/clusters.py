@@ -123,6 +123,8 @@ class CoClustering(Functional):
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the functional of as many points as the target has, or refuse points that it does not have."""
+        if target.n_points < 2:
+            raise ValueError(f"co_clustering needs at least two points, got {target.n_points}.")
         if self.points is None:
             return target, CoClustering(np.arange(target.n_points))
         most = int(self.points.max())

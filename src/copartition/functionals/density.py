@@ -43,7 +43,7 @@ class PredictiveDensity(Functional):
         if self.grid.ndim not in (1, 2) or not self.grid.size or not np.isfinite(self.grid).all():
             raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
         rows = self.grid.reshape(len(self.grid), -1)
-        names = [f"density at {', '.join(f'{x:.6g}' for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
+        names = [f"density at {', '.join(f'{x:.12g}' for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
         about = {"grid": self.grid.tolist()}
         super().__init__("predictive_density", mixture_density, len(self.grid), self.grid.ravel(), names, about)
 

@@ -59,7 +59,10 @@ class DistanceTo(Functional):
     def __init__(self, partitions: Any, metric: str) -> None:
         if metric not in ("vi", "hamming"):
             raise ValueError(f"metric must be 'vi' or 'hamming', got {shorten(metric)}.")
-        rows = np.atleast_2d(np.asarray(partitions))
+        try:
+            rows = np.atleast_2d(np.asarray(partitions))
+        except ValueError:
+            raise ValueError(f"partitions must all have as many labels, got {shorten(partitions)}.") from None
         if rows.ndim != 2 or not rows.size or rows.dtype.kind not in "iu":
             raise ValueError(f"partitions must be one or more arrays of labels, got {shorten(partitions)}.")
         self.rows = np.array([canonical(row) for row in rows])

@@ -106,9 +106,9 @@ class Arm:
         count = len(self.values) // size
         parts = self.values[: count * size].reshape(count, size)
         finished = np.maximum(np.sum(~np.isnan(parts), axis=1), 1)
-        centred = np.nanmean(parts, axis=1)
-        spread = np.nanstd(parts, axis=1) * np.sqrt(finished / np.maximum(finished - 1, 1))
-        return centred, spread / np.sqrt(finished)
+        means = np.nansum(parts, axis=1) / finished
+        squares = np.nansum((parts - means[:, None]) ** 2, axis=1)
+        return means, np.sqrt(squares / np.maximum(finished - 1, 1) / finished)
 
 
 def load_cells(desk: Desk) -> tuple[np.ndarray, str]:
@@ -132,9 +132,10 @@ def _largest_cluster(desk: Desk, section: Section) -> None:
     reference, error = float(means.mean()), float(means.std(ddof=1) / np.sqrt(CHAINS))
     limit = f"{desk.seconds:g} CPU seconds" if desk.seconds else f"{BUDGET:,} sweeps (a coupled one counts as two)"
     section.notes.append(
-        f"2B: share of the largest cluster of {len(data)} cells x {data.shape[1]} genes. Each process has {limit}. The "
-        "authors' coupled chains: from one cluster, burn-in 1, at least 120 sweeps, lag 1, one replicate after another, "
-        f"averaged over those that finished. Reference: {CHAINS} chains of {desk.scale.reference:,} sweeps, {plus_minus(reference, error)}."
+        f"2B: share of the largest cluster of {len(data)} cells x {data.shape[1]} genes. Each process has {limit}. "
+        "The authors' coupled chains: from one cluster, burn-in 1, at least 120 sweeps, lag 1, one replicate after "
+        "another, averaged over those that finished. The reference is the mean of "
+        f"{CHAINS} chains of {desk.scale.reference:,} sweeps: {plus_minus(reference, error)}."
     )
     sizes = [m for m in (10, 30, 100, 300, 1_000, 2_000, 5_000, 10_000, 14_000) if m <= desk.scale.processes]
     _add_largest_cluster(desk, section, arms, sizes, reference, error)

@@ -15,6 +15,7 @@ from copartition.diagnostics.consensus import Consensus, consensus
 from copartition.report.pictures import svg_of
 from copartition.report.verdict import verdict_of
 from copartition.results import Estimate
+from copartition.validation import shorten
 
 ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
 SHOWN = 3
@@ -30,7 +31,7 @@ class Picture:
     svg: str
 
 
-def write_report(e: Estimate, path: str | Path, title: str = "Unbiased estimate") -> None:
+def write_report(e: Estimate, path: str | Path, title: str = "Posterior expectations") -> None:
     """Write a page about an estimate: one HTML file that needs nothing else and asks for nothing from anywhere.
 
     Parameters
@@ -51,6 +52,8 @@ def write_report(e: Estimate, path: str | Path, title: str = "Unbiased estimate"
     >>> page.read_text().startswith("<!doctype html>")
     True
     """
+    if not isinstance(e, Estimate):
+        raise TypeError(f"e must be an estimate, got {shorten(e)}.")
     if e.made_by.get("ordinary") or e.completed is not None:
         raise ValueError("A report is about an estimate from single replicates, got one made under a deadline.")
     Path(path).write_text(render("report.html", **_content(e, title)), encoding="utf-8")
@@ -70,7 +73,7 @@ def _content(e: Estimate, title: str) -> dict[str, Any]:
     clusters = [consensus(e)] if _has(e, "co_clustering") else []
     return {
         "title": title,
-        "verdict": verdict_of(e),
+        "verdict": verdict_of(e, clusters),
         "rows": [row for part in e.parts() for row in _rows(part)],
         "consensus": [str(c).splitlines() for c in clusters],
         "clusters": [_members(c) for c in clusters],
@@ -104,7 +107,7 @@ def _members(c: Consensus) -> list[dict[str, str]]:
         {
             "size": str(len(place)),
             "belongs": f"{c.belongs[place].mean():.2f}",
-            "points": ", ".join(f"{c.points[i]} ({c.belongs[i]:.2f})" for i in place),
+            "points": ", ".join(f"{c.points[i]}\u00a0({c.belongs[i]:.2f})" for i in place),
         }
         for place in places
     ]
@@ -115,28 +118,29 @@ def _pictures(e: Estimate, clusters: list[Consensus]) -> list[Picture]:
     wide, square = (5.0, 3.3), (5.0, 4.2)
     if _has(e, "predictive_density") and np.ndim(e.select("predictive_density").functionals[0]["grid"]) == 1:
         text = "Where the next point is expected, with the uncertainty that the number of replicates leaves."
-        drawn.append(("Predictive density", text, partial(plots.density, e), wide))
+        drawn.append(("Predictive density", text, lambda ax: plots.density(e, ax=ax), wide))
     for c in clusters:
         if len(c.labels) <= LARGEST_HEAT_MAP:
             text = "How often points are in one cluster; outlined: the consensus clustering."
             drawn.append(("Which points are together", text, partial(_heat_map, e, c), square))
     first = e.components[0]
     text = f"The estimate of {first} as replicates come in, with its 95 % interval. The band should narrow steadily."
-    drawn.append(("Running estimate", text, lambda ax: plots.running(e, 0, ax), wide))
-    text = f"Each replicate gives one unbiased value of {first}. A few far from the rest are a sign of a short burn-in."
-    drawn.append(("Replicates", text, lambda ax: plots.values(e, 0, ax), wide))
+    drawn.append(("Running estimate", text, lambda ax: plots.running(e, 0, ax=ax), wide))
+    kind = "value, cut short where chains did not meet," if e.is_biased else "unbiased value"
+    text = f"Each replicate gives one {kind} of {first}. A few far from the rest are a sign of a short burn-in."
+    drawn.append(("Replicates", text, lambda ax: plots.values(e, 0, ax=ax), wide))
     text = "How long pairs of chains took to meet. A straight line is a geometric tail, as it should be."
-    drawn.append(("Meeting times", text, partial(plots.meeting_times, e), wide))
+    drawn.append(("Meeting times", text, lambda ax: plots.meeting_times(e, ax=ax), wide))
     if not e.censored:
         text = "How far an ordinary chain is from the posterior after so many sweeps, at most, with a 95 % band."
-        drawn.append(("Convergence of an ordinary chain", text, partial(plots.tv_bound, e), wide))
+        drawn.append(("Convergence of an ordinary chain", text, lambda ax: plots.tv_bound(e, ax=ax), wide))
     return [
         Picture(title, text, svg_of(draw, f"picture{i}", size)) for i, (title, text, draw, size) in enumerate(drawn)
     ]
 
 
 def _heat_map(e: Estimate, c: Consensus, ax: Any) -> Any:
-    return plots.co_clustering(e, ax, c)
+    return plots.co_clustering(e, ax=ax, consensus=c)
 
 
 def _making(e: Estimate) -> list[tuple[str, str]]:

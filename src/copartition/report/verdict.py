@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from copartition.diagnostics.bounds import tv_bound
+from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
 from copartition.results import Estimate
 
@@ -15,7 +17,7 @@ CLOSE = 0.1  # total variation after the burn-in that is good enough
 SCALARS = 20  # components up to which a functional is told in words, not only in pictures
 AVERAGED = 0.5  # share of its sweeps that a replicate should average over, at least
 
-GOOD, CAUTION, BAD = "good", "caution", "bad"
+GOOD, NOTE, CAUTION, BAD = LEVELS = ("good", "note", "caution", "bad")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Finding:
     Attributes
     ----------
     level : str
-        ``"good"``, ``"caution"`` or ``"bad"``.
+        ``"good"``, ``"note"``, ``"caution"`` or ``"bad"``.
     text : str
         A sentence or two.
     advice : str
@@ -56,7 +58,7 @@ class Verdict:
     @property
     def level(self) -> str:
         """The worst level of all findings."""
-        return max((finding.level for finding in self.findings), key=[GOOD, CAUTION, BAD].index)
+        return max((finding.level for finding in self.findings), key=LEVELS.index)
 
     @property
     def advice(self) -> list[str]:
@@ -64,12 +66,13 @@ class Verdict:
         return list(dict.fromkeys(finding.advice for finding in self.findings if finding.advice))
 
 
-def verdict_of(e: Estimate) -> Verdict:
-    """Return the verdict on an estimate."""
-    findings = [_meetings(e), *_burn_in(e), *_horizon(e), *_tails(e), *_number(e)]
-    worst = max((finding.level for finding in findings), key=[GOOD, CAUTION, BAD].index)
+def verdict_of(e: Estimate, clusters: Sequence[Consensus] = ()) -> Verdict:
+    """Return the verdict on an estimate, and on the consensus clusterings made from it."""
+    findings = [_meetings(e), *_chains(e), *_tails(e), *_number(e), *_spread(clusters)]
+    worst = max((finding.level for finding in findings), key=LEVELS.index)
     headline = {
         GOOD: "These numbers can be trusted.",
+        NOTE: "These numbers can be trusted, but no single clustering stands for the posterior.",
         CAUTION: "These numbers are unbiased, but they could be more certain for the same work.",
         BAD: "These numbers are biased: do not rely on them.",
     }[worst]
@@ -93,12 +96,46 @@ def _meetings(e: Estimate) -> Finding:
             "and were cut short, so the estimate carries an unknown bias.",
             "Run again with a larger max_sweeps, or without one.",
         )
+    if e.unfinished:
+        return Finding(
+            BAD,
+            f"The run was interrupted while {e.unfinished} replicates were under way. These are slow ones, so what is "
+            "there is biased.",
+            "Run the same command again: it goes on where it stopped.",
+        )
     coupled = e.meeting_times - e.lag
     return Finding(
         GOOD,
         f"All {count} pairs of chains met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
-        "most, so the estimate is unbiased.",
+        f"most, so the estimate is unbiased{_stopped(e)}.",
     )
+
+
+def _stopped(e: Estimate) -> str:
+    """Return what is to be said of a run that stopped at a given precision."""
+    if "precision" not in e.made_by:
+        return ""
+    return ", but for the little that stopping at a given precision leaves: less than a tenth of a standard error"
+
+
+def _chains(e: Estimate) -> list[Finding]:
+    """Return whether chains are long enough; one thing at a time, because a longer burn-in changes the rest."""
+    found = _burn_in(e)
+    if e.censored or any(finding.advice for finding in found):
+        return found
+    return [*found, *_horizon(e)]
+
+
+def _spread(clusters: Sequence[Consensus]) -> list[Finding]:
+    return [
+        Finding(
+            NOTE,
+            "The posterior is spread over several clusterings: one drawn from it disagrees with the consensus on "
+            f"{100 * c.spread:.2g} % of the pairs that either joins.",
+        )
+        for c in clusters
+        if c.is_spread
+    ]
 
 
 def _burn_in(e: Estimate) -> list[Finding]:
@@ -110,20 +147,31 @@ def _burn_in(e: Estimate) -> list[Finding]:
     late = float(np.mean(coupled > burn_in))
     needed = max(1, int(np.ceil(np.quantile(coupled, QUANTILE))))
     value, high = (f"{min(float(end[0]), 1.0):.2g}" for end in (bound.value, bound.high))
-    text = (
-        f"After the burn-in of {burn_in} sweeps a chain is at most {value} from the posterior in total variation "
-        f"({high} with 95 % confidence), and {100 * late:.2g} % of the replicates needed a correction."
-    )
+    text = f"After the burn-in of {burn_in} sweeps {100 * late:.2g} % of the replicates still needed a correction"
+    if bound.value[0] < 1.0:
+        text += (
+            f", and a chain is at most {value} from the posterior in total variation ({high} with 95 % confidence, "
+            "where 0 is perfect)"
+        )
+    text += "."
     if bound.value[0] <= CLOSE:
         return [Finding(GOOD, "The chains are long enough. " + text)]
     return [
         Finding(
             CAUTION,
             "The chains are short: corrections are frequent and make the estimate less certain. " + text,
-            f"Take a burn_in and a lag of about {needed}, and a min_sweeps of {HORIZON * needed}; or let "
-            "copartition tune choose.",
+            _longer(e, needed),
         )
     ]
+
+
+def _longer(e: Estimate, needed: int) -> str:
+    """Return advice that is never less than what there is."""
+    s = e.made_by["settings"]
+    if s["burn_in"] >= needed:
+        return f"Take a larger lag, such as {max(s['burn_in'], 2 * s['lag'])}; or let copartition tune choose."
+    horizon = max(HORIZON * needed, s["min_sweeps"])
+    return f"Take a burn_in and a lag of about {needed}, and a min_sweeps of {horizon}; or let copartition tune choose."
 
 
 def _horizon(e: Estimate) -> list[Finding]:
@@ -136,7 +184,7 @@ def _horizon(e: Estimate) -> list[Finding]:
             CAUTION,
             f"Only {100 * share:.0f} % of the sweeps went into the averages; the rest was burn-in and waiting for "
             "chains to meet.",
-            f"Take a larger min_sweeps, such as {HORIZON * max(s['burn_in'], 1)}.",
+            f"Take a larger min_sweeps, such as {max(HORIZON * max(s['burn_in'], s['lag']), 2 * s['min_sweeps'])}.",
         )
     ]
 

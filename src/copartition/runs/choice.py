@@ -10,14 +10,11 @@ from copartition.chain import check_start
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
-from copartition.estimator import SLOTS
-from copartition.functionals import Functional, bind_all
-from copartition.replicate import Job, Settings
+from copartition.functionals import Functional, as_list, bind_all
+from copartition.replicate import UNBOUNDED, Job, Settings
 from copartition.runs.pilot import tune
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer, shorten
-
-UNBOUNDED = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -60,11 +57,6 @@ def make_job(
 ) -> Job:
     """Return the job of a complete choice, if it makes sense."""
     check_target(target)
-    functionals = (
-        (functional,) if isinstance(functional, Functional) or not isinstance(functional, Sequence) else functional
-    )
-    if not 1 <= len(functionals) <= SLOTS:
-        raise ValueError(f"functional must be one to {SLOTS} functionals, got {len(functionals)}.")
     burn_in = integer("burn_in", choice.burn_in, 0)
     min_sweeps = integer("min_sweeps", choice.min_sweeps, 0)
     lag = integer("lag", choice.lag, 1)
@@ -76,7 +68,7 @@ def make_job(
             raise ValueError(
                 f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
             )
-    target, functionals = bind_all(target, functionals)
+    target, functionals = bind_all(target, as_list(functional))
     return Job(
         target=target,
         functionals=functionals,

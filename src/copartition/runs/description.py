@@ -29,7 +29,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "coupling": repr(job.coupling),
         "init": job.target.default_start if init is None else init if isinstance(init, str) else "labels",
         "start_fingerprint": _digest([job.start.tobytes()]),
-        "settings": asdict(job.settings),
+        "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
         "seed": job.seed,
         "histogram": getattr(job.target, "histogram", None),
     }

@@ -61,7 +61,8 @@ def estimate(
         Run until the standard errors of all components are this small.
     target_relative : float, optional
         Run until the standard errors of all components are at most this times the largest mean of their functional
-        (so that components close to 0 do not keep the run going).
+        (so that components close to 0 do not keep the run going; one whose largest mean is 0 has no end but that
+        of `replicates`).
     settings : Tuned or "auto", optional
         What `tune` recommends for the five arguments that follow; ``"auto"`` runs the pilot here. An argument that is
         given as well wins.
@@ -117,11 +118,14 @@ def estimate(
                 schedule.run(workers)
                 failures = schedule.failures
         results = kept.results(wanted)
+        outcome = rule.outcome(results.values, sizes)
+        if kept.store is not None and not failures:
+            kept.store.note({"precision": outcome.get("precision")})
     finally:
         kept.close()
     if failures:
         raise _error(failures, len(results.indices), store)
-    return estimate_of(results, description | rule.outcome(results.values, sizes))
+    return estimate_of(results, description | outcome)
 
 
 class _Kept:

@@ -76,8 +76,9 @@ def _bar(wanted: bool, count: int, what: str) -> Iterator[Callable[[], Any]]:
     if not wanted:
         yield lambda: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         yield partial(bar.advance, bar.add_task(what, total=count))

@@ -30,15 +30,16 @@ from copartition.diagnostics.tuning import (
     tail_of,
 )
 from copartition.differences import advance_and_compare, compare_pair
-from copartition.functionals import Functional, bind_all, largest_clusters, n_clusters
+from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.pacing import Chunks, Pause
 from copartition.pair import start_pair
-from copartition.results import MeetingTimes, Sample
+from copartition.results import MeetingTimes
 from copartition.runs.meeting import meeting_times
 from copartition.runs.parallel import run_pieces
-from copartition.runs.sampling import sample
+from copartition.runs.sampling import run_chain
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
+from copartition.variance import asymptotic_variance
 
 STAGE_PAIRS = 100
 CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
@@ -107,7 +108,7 @@ def tune(
     check_target(target)
     if functional is None:
         functional = [n_clusters(), largest_clusters(3)]
-    functionals = list(functional) if isinstance(functional, Sequence) else [functional]
+    functionals = as_list(functional)
     pilot = _Pilot(
         target=target,
         functionals=functionals,
@@ -120,8 +121,8 @@ def tune(
         progress=progress,
     )
     pairs_met, differences = pilot.run_pairs()
-    chains = pilot.run_chains(pairs_met)
-    return _recommend(pilot, pairs_met, differences, chains)
+    variances = pilot.run_chains(pairs_met)
+    return _recommend(pilot, pairs_met, differences, variances)
 
 
 class _Pilot:
@@ -141,6 +142,7 @@ class _Pilot:
     ) -> None:
         self.target = target
         self.functionals = functionals
+        self.bound = bind_all(target, functionals)
         self.pairs = pairs
         self.coupling = coupling
         self.init = init
@@ -148,7 +150,8 @@ class _Pilot:
         self.stages: list[Stage] = []
         self.sweeps = 0.0
         self.seconds = 0.0
-        self.seconds_a_coupled_sweep = 0.0
+        self.seconds_a_coupled_sweep = self.seconds_a_sweep = 0.0
+        self._lead = 0  # sweeps of first chains on their own, which no one has timed
         self._seed = seed
         self._parts = 0
         self._executor = executor
@@ -183,13 +186,14 @@ class _Pilot:
             executor=self._executor,
             progress=self._progress,
         )
+        self._lead += STAGE_PAIRS * lag
         self.seconds_a_coupled_sweep = float(m.seconds.sum() / max(1, (m.meeting_times - lag).sum()))
         return m
 
     def _compare(self, lag: int) -> tuple[MeetingTimes, list[np.ndarray]]:
         """Run pairs until they meet, and keep by how much the functionals of their two chains differ."""
         seed = self._next_seed()
-        target, functionals = bind_all(self.target, self.functionals)
+        target, functionals = self.bound
         start = check_start(target, self.init)
         work = partial(_run_pair, target, functionals, self.coupling, start, lag, self.max_sweeps, seed)
         results = run_pieces(work, self.pairs, self._executor, self._progress, "pilot pairs")
@@ -228,26 +232,23 @@ class _Pilot:
             return True
         return now.mean - before[-1].mean <= 3.0 * np.hypot(now.stderr, before[-1].stderr)
 
-    def run_chains(self, m: MeetingTimes) -> list[Sample]:
-        """Run ordinary chains, for the variance of each functional."""
+    def run_chains(self, m: MeetingTimes) -> list[np.ndarray]:
+        """Run ordinary chains; return the asymptotic variances of the components of each functional that are shown."""
         length = max(20, int(np.quantile(m.meeting_times - m.lag, QUANTILE)))
-        seed = self._next_seed()
-        chains = [
-            sample(
-                self.target,
-                functional,
-                sweeps=CHAIN_LENGTH * length,
-                burn_in=length,
-                chains=CHAINS,
-                init=self.init,
-                seed=seed,
-                executor=self._executor,
-            )
-            for functional in self.functionals
-        ]
-        self.sweeps += len(chains) * CHAINS * (1 + CHAIN_LENGTH) * length
-        self.seconds += sum(float(s.seconds.sum()) for s in chains)
-        return chains
+        seed, sweeps, single = self._next_seed(), CHAINS * (1 + CHAIN_LENGTH) * length, 0.0
+        target, functionals = self.bound
+        start = check_start(target, self.init)
+        variances = []
+        for functional in functionals:
+            columns = _spaced(functional.size)
+            work = partial(run_chain, target, functional, columns, start, length, CHAIN_LENGTH * length, seed)
+            results = run_pieces(work, CHAINS, self._executor, self._progress, "pilot chains")
+            variances.append(asymptotic_variance(np.stack([draws for draws, _ in results])))
+            self.sweeps += sweeps
+            single += sum(seconds for _, seconds in results)
+        self.seconds_a_sweep = single / (sweeps * len(functionals))
+        self.seconds += single + self._lead * self.seconds_a_sweep
+        return variances
 
     def _next_seed(self) -> int:
         """Return a seed for another part, whose random numbers neither `estimate` nor other parts draw."""
@@ -301,14 +302,17 @@ def _spaced(size: int) -> np.ndarray:
     return np.unique(np.linspace(0, size - 1, min(size, COMPONENTS)).astype(np.int64))
 
 
-def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], chains: list[Sample]) -> Tuned:
+def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], variances: list[np.ndarray]) -> Tuned:
     coupled = m.meeting_times - m.lag
-    tail = tail_of(coupled, differences, [s.variance[_spaced(len(s.variance))] for s in chains])
+    tail = tail_of(coupled, differences, variances)
     burn_in = choose_burn_in(coupled, tail)
     min_sweeps = HORIZON * burn_in
     mean = float(coupled.mean())
-    single = sum(s.seconds.sum() for s in chains) / sum(CHAINS * (s.sweeps + s.burn_in) for s in chains)
-    _, functionals = bind_all(pilot.target, pilot.functionals)
+    # Components that were not looked at are taken to be as variable as their neighbours.
+    every = [
+        np.interp(np.arange(f.size), _spaced(f.size), variance)
+        for f, variance in zip(pilot.bound[1], variances, strict=True)
+    ]
     return Tuned(
         lag=burn_in,
         burn_in=burn_in,
@@ -317,11 +321,9 @@ def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], ch
         init=pilot.init,
         inefficiency=predicted_inefficiency(burn_in, mean, tail),
         sweeps=min_sweeps + mean,
-        seconds=(min_sweeps - mean) * single + mean * pilot.seconds_a_coupled_sweep,
-        variance=np.concatenate([s.variance for s in chains])
-        / averaged(burn_in)
-        * (1.0 + added_variance(burn_in, tail)),
-        components=[name for f in functionals for name in f.components],
+        seconds=(min_sweeps - mean) * pilot.seconds_a_sweep + mean * pilot.seconds_a_coupled_sweep,
+        variance=np.concatenate(every) / averaged(burn_in) * (1.0 + added_variance(burn_in, tail)),
+        components=[name for f in pilot.bound[1] for name in f.components],
         pilot=m,
         stages=pilot.stages,
         pilot_sweeps=pilot.sweeps,

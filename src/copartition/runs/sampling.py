@@ -20,6 +20,8 @@ from copartition.runs.parallel import run_pieces
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
+CELLS = 4_000_000  # numbers that are held at a time before those that are wanted are picked
+
 
 def sample(
     target: Target,
@@ -75,7 +77,8 @@ def sample(
     chains = integer("chains", chains, 1)
     seed = integer("seed", seed, 0)
     start = check_start(target, init)
-    work = partial(_run, target, functional, start, burn_in, sweeps, seed)
+    columns = np.arange(functional.size)
+    work = partial(run_chain, target, functional, columns, start, burn_in, sweeps, seed)
     results = run_pieces(work, chains, executor, progress, "chains")
     return Sample(
         draws=np.stack([draws for draws, _ in results]),
@@ -84,12 +87,14 @@ def sample(
         sweeps=sweeps,
         burn_in=burn_in,
         seed=seed,
+        components=functional.components,
     )
 
 
-def _run(
+def run_chain(
     target: Target,
     functional: Functional,
+    columns: np.ndarray,
     start: np.ndarray,
     burn_in: int,
     sweeps: int,
@@ -97,12 +102,12 @@ def _run(
     index: int,
     pause: Pause,
 ) -> tuple[np.ndarray, float]:
-    """Run chain `index`; return its draws and its CPU seconds."""
+    """Run chain `index`; return its draws of the components `columns`, and its CPU seconds."""
     prepare(gibbs.run_chain, gibbs.record_chain, target.log_predictive)  # compiling is not part of the time of a chain
     random = stream(seed, index)
     begin = time.thread_time()
     chain = start_chain(target, start, random)
-    draws = np.zeros((sweeps, functional.size))
+    draws = np.zeros((sweeps, len(columns)))
     chunks = Chunks(target.n_points)
     done = 0
     while done < burn_in:
@@ -113,7 +118,9 @@ def _run(
     done = 0
     while done < sweeps:
         pause()
-        made = chunks.next(sweeps - done)
-        chain = record_chain(target, chain, random, functional, draws[done : done + made])
+        made = chunks.next(min(sweeps - done, max(1, CELLS // functional.size)))
+        rows = np.zeros((made, functional.size))
+        chain = record_chain(target, chain, random, functional, rows)
+        draws[done : done + made] = rows[:, columns]
         done += made
     return draws, time.thread_time() - begin

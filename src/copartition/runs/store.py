@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from copartition.replicate import Results
-from copartition.validation import shorten
 
 FORMAT = 1
 APPLICATION_ID = 0x636F7061  # "copa"
@@ -90,6 +89,12 @@ class Store:
             pieces.append(_results_of(rows, size))
         return Results(*[np.concatenate(parts) for parts in zip(*pieces, strict=True)])
 
+    def note(self, more: dict[str, Any]) -> None:
+        """Write down more of how the run went; no later call is refused because of it."""
+        rows = [(key, json.dumps(value)) for key, value in more.items()]
+        with self._connection as c:
+            c.executemany("INSERT OR REPLACE INTO description VALUES (?, ?)", rows)
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -156,10 +161,27 @@ def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     wanted = json.loads(json.dumps(wanted))
+    differing = [key for key in wanted if found.get(key) != wanted[key]]
     # What follows from the rest is not worth a word of its own.
-    differing = [key for key in wanted if found.get(key) != wanted[key] and key not in {"histogram", "components"}]
+    implied = {"histogram", "components", "functionals"}
+    implied |= {"fingerprint"} if "target" in differing else set()
+    implied |= {"functional_fingerprint"} if "functional" in differing else set()
+    differing = [key for key in differing if key not in implied] or differing
     if differing:
         details = "; ".join(
-            f"{key} is {shorten(found.get(key))} there and {shorten(wanted[key])} here" for key in differing
+            f"{key} is {there} there and {here} here"
+            for key in differing
+            for there, here in [_parting(found.get(key), wanted[key])]
         )
         raise StoreError(f"The store {str(path)!r} belongs to another run: {details}. Use another file.")
+
+
+def _parting(there: Any, here: Any) -> tuple[str, str]:
+    """Return both values, long ones from a little before the place where they part."""
+    texts = [" ".join(repr(value).split()) for value in (there, here)]
+    if max(len(text) for text in texts) <= 60:
+        return texts[0], texts[1]
+    same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
+    begin = max(0, same - 20)
+    first, second = (("..." if begin else "") + text[begin:] for text in texts)
+    return tuple(text if len(text) <= 80 else text[:77] + "..." for text in (first, second))  # type: ignore[return-value]

@@ -85,9 +85,16 @@ def _threads(job: Job) -> Iterator[Workers]:
 
 @contextmanager
 def _processes(executor: Any, job: Job) -> Iterator[Workers]:
+    try:
+        packed = pickle.dumps(job)
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        raise ValueError(
+            f"The run cannot be sent to other processes ({error}): define functions at the top of a module, not inside "
+            "other functions."
+        ) from None
     folder = Path(tempfile.mkdtemp(prefix="copartition-"))
     path = folder / "job.pickle"
-    path.write_bytes(pickle.dumps(job))
+    path.write_bytes(packed)
     own = None
     if executor == "processes":
         own = executor = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
