@@ -151,9 +151,8 @@ def read_cells(path: str | Path) -> Cells:
     values, cells, genes = _read_named(file)
     constant = np.flatnonzero(np.ptp(values, axis=0) == 0)
     if constant.size:
-        raise ValueError(
-            f"{str(path)!r}, column {genes[constant[0]]!r}: the gene must vary, got the same value always."
-        )
+        name, value = genes[constant[0]], values[0, constant[0]]
+        raise ValueError(f"{str(path)!r}, column {name!r}: a gene must vary, got {value:g} always.")
     return Cells(values, cells, genes)
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ class Scale:
         Replicates of Figure 2A with the authors' settings.
     density_tuned : int
         The same with tuned settings.
+    cells : tuple of int
+        Cells and genes that are simulated where there are no data.
     processes : int
         Processes of Figure 2B.
     reference : int
@@ -45,6 +47,7 @@ class Scale:
     pilot: int
     density: int
     density_tuned: int
+    cells: tuple[int, int]
     processes: int
     reference: int
     sizes: dict[int, int]
@@ -52,14 +55,14 @@ class Scale:
 
 
 SCALES = {
-    "tiny": Scale(6, 100, 60, 20, 60, 400, {30: 20, 120: 20}, ((100, 200), (2, 4))),
+    "tiny": Scale(6, 100, 60, 20, (60, 20), 60, 400, {30: 20, 120: 20}, ((100, 200), (2, 4))),
     "default": Scale(
-        250, 400, 10_000, 500, 2_000, 100_000,
+        250, 400, 10_000, 500, (200, 50), 2_000, 100_000,
         {100: 400, 200: 400, 300: 400, 1_000: 100, 10_000: 8},
         ((250, 500, 1_000, 2_000, 4_000, 8_000), (2, 4, 8, 16, 32, 64)),
     ),
     "full": Scale(
-        250, 400, 10_000, 10_000, 14_000, 400_000,
+        250, 400, 10_000, 10_000, (200, 50), 14_000, 400_000,
         {100: 400, 200: 400, 300: 400, 1_000: 400, 10_000: 40},
         ((250, 500, 1_000, 2_000, 4_000, 8_000, 16_000), (2, 4, 8, 16, 32, 64, 128)),
     ),
@@ -125,17 +128,26 @@ class Desk:
             results = {number: json.loads(value) for number, value in rows if number < count}
             missing = [number for number in range(count) if number not in results]
             self.tell(what, len(results), count)
-            pool = ThreadPoolExecutor(os.cpu_count())
-            try:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
                 futures = {pool.submit(work, number): number for number in missing}
-                for future in as_completed(futures):
+
+                def keep(future: Future[dict[str, Any]]) -> None:
                     number = futures[future]
                     results[number] = future.result()
                     row = (key, number, json.dumps(results[number]))
                     connection.execute("INSERT OR REPLACE INTO pieces VALUES (?, ?, ?)", row)
-                    self.tell(what, len(results), count)
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+
+                try:
+                    for future in as_completed(futures):
+                        keep(future)
+                        self.tell(what, len(results), count)
+                except BaseException:
+                    # What is under way is finished and kept; only then the interruption goes on.
+                    pool.shutdown(wait=True, cancel_futures=True)
+                    for future, number in futures.items():
+                        if number not in results and not future.cancelled() and future.exception() is None:
+                            keep(future)
+                    raise
         finally:
             connection.close()
         return [results[number] for number in range(count)]

@@ -1,0 +1,271 @@
+"""The paper reproduced: its claims at a small scale, the page, and going on after an interruption."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import copartition.paper.figure2 as figure2
+from browser import assert_quiet, needs_browser, opened
+from copartition.paper import FIGURES, SCALES, Desk, reproduce
+from copartition.paper.complexity import complexity
+from copartition.paper.density import GRID, Line
+from copartition.paper.fetch import FILE, SHA256, fetch, fetched
+from copartition.paper.figure1 import coloring, figure1, mixture
+from copartition.paper.figure3 import figure3
+from copartition.paper.section import plus_minus
+from test_cli import call
+
+pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("paper")]  # the whole of the paper is made once
+
+
+def desk(folder, **scale):
+    made = Desk(out=folder, scale=replace(SCALES["tiny"], **scale), seed=1)
+    made.prepare()
+    return made
+
+
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as text:
+        return list(csv.DictReader(text))
+
+
+def holding(section):
+    return {claim.where + ": " + claim.says: claim.holds for claim in section.claims}
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+
+def test_transport_meets_in_fewer_sweeps_than_both_others(tmp_path):
+    section = figure1(desk(tmp_path, pairs=60))
+    claims = holding(section)
+    for name in ("1A: mixture of Gaussians", "1B: graph colouring"):
+        assert claims[f"Figure {name}: chains coupled by transport meet after fewer sweeps"]
+    table = rows(tmp_path / "figure1a.csv")
+    assert len(table) == 3 * 60
+    means = {
+        coupling: np.mean([int(row["sweeps to meet"]) for row in table if row["coupling"] == coupling])
+        for coupling in ("transport", "maximal", "common")
+    }
+    assert means["transport"] < min(means["maximal"], means["common"])
+
+
+def test_a_claim_that_does_not_hold_is_shown_as_such(tmp_path, monkeypatch):
+    """With the names of two couplings exchanged, transport is the slow one."""
+    from copartition.paper import figure1 as module
+
+    real = cp.meeting_times
+
+    def exchanged(target, *, coupling, **arguments):
+        other = {"transport": "maximal", "maximal": "transport"}.get(coupling, coupling)
+        return real(target, coupling=other, **arguments)
+
+    monkeypatch.setattr(module.cp, "meeting_times", exchanged)
+    claims = holding(figure1(desk(tmp_path, pairs=40)))
+    assert not claims["Figure 1A: mixture of Gaussians: chains coupled by transport meet after fewer sweeps"]
+
+
+def test_error_of_single_chains_stops_falling_while_ours_goes_on(tmp_path, monkeypatch):
+    """Cells of three well separated types, where chains that start in one cluster are slow to split it."""
+    rng = np.random.default_rng(1)
+    kinds = np.arange(60) % 3
+    data = rng.normal(0, 0.55, (3, 30))[kinds] + rng.normal(0, 1.3, (60, 30))
+    monkeypatch.setattr(figure2, "load_cells", lambda desk: (data, ""))
+    monkeypatch.setattr(figure2, "BUDGET", 400)
+    section = figure2.Section("", [])
+    figure2._largest_cluster(desk(tmp_path, processes=1000, reference=40_000), section)
+    table = {(row["arm"], int(row["processes"])): float(row["error"]) for row in rows(tmp_path / "figure2b.csv")}
+    single = table["single chains", 100] / table["single chains", 1000]
+    ours = table["ours", 10] / table["ours", 300]
+    assert single < 1.5  # the root of ten would be 3.2
+    assert ours > 2.5  # the root of thirty is 5.5
+    assert table["ours", 1000] < table["single chains", 1000]
+    claims = holding(section)
+    assert claims["Figure 2B: the true value is many standard errors from the single-chain estimate"]
+
+
+def test_predictive_density_comes_closer_with_more_data(tmp_path):
+    section = figure3(desk(tmp_path, sizes={50: 60, 800: 10}))
+    assert section.claims[0].holds
+    table = rows(tmp_path / "figure3.csv")
+    assert len(table) == len(GRID)
+    off = [sum(abs(float(row[f"mean, {n} points"]) - float(row["truth"])) for row in table) for n in (50, 800)]
+    assert off[0] > 1.3 * off[1]
+
+
+def test_times_grow_with_size(tmp_path):
+    section = complexity(desk(tmp_path, complexity=((500, 2000), (2, 16))))
+    table = rows(tmp_path / "complexity.csv")
+    assert float(table[1]["coupled"]) > 2 * float(table[0]["coupled"])
+    assert all(float(row["coupled"]) > 0 for row in table)
+    assert [claim.where for claim in section.claims] == ["Theorem 1"] * 3
+
+
+# --- the experiments are those of the paper --------------------------------------------------------------------------
+
+
+def test_data_are_as_described(tmp_path):
+    code, text = desk(tmp_path), replace(desk(tmp_path), as_in_text=True)
+    assert repr(mixture(code, 0)) == (
+        "Mixture(150 points x 2, Gaussian(noise_sd=2.0, mean_sd=2.5), DirichletProcess(alpha=0.2))"
+    )
+    assert coloring(text, 3).colors == coloring(code, 3).colors + 1
+    assert coloring(code, 3).n_points == 25
+    line = Line(1, 400)
+    assert np.array_equal(Line(1, 100).points, line.points[:100])
+    assert np.trapezoid(line.density(np.linspace(-80, 80, 4000)), np.linspace(-80, 80, 4000)) == pytest.approx(1.0)
+    counts, edges = np.histogram(Line(2, 200_000).points, 40, density=True)
+    centres = (edges[1:] + edges[:-1]) / 2
+    np.testing.assert_allclose(counts, Line(2, 1).density(centres), atol=0.004)
+
+
+def test_groups_of_processes_leave_out_those_that_did_not_finish():
+    arm = figure2.Arm("", np.array([1.0, np.nan, 3.0, 5.0, 5.0, 5.0, 9.0]))
+    mean, stderr = arm.groups(3)
+    assert mean.tolist() == [2.0, 5.0]
+    assert stderr.tolist() == [pytest.approx(1.0), 0.0]
+
+
+def test_numbers_with_errors_have_the_right_digits():
+    assert plus_minus(12.3456, 0.123) == "12.35 ± 0.12"
+    assert plus_minus(1234.5, 67.0) == "1234 ± 67"
+    assert plus_minus(3.0, 0.0) == "3"
+
+
+# --- keeping and going on --------------------------------------------------------------------------------------------
+
+
+def test_pieces_that_are_kept_are_not_done_again(tmp_path):
+    made, done = desk(tmp_path), []
+
+    def work(number):
+        if number == 3 and len(done) < 8:
+            raise KeyboardInterrupt
+        done.append(number)
+        return {"square": number**2}
+
+    with pytest.raises(KeyboardInterrupt):
+        made.each("squares", work, 6, "settings")
+    first = len(done)
+    assert first == 5  # those beside the interrupted one are finished and kept
+    done += [None] * 10
+    assert [piece["square"] for piece in made.each("squares", work, 6, "settings")] == [0, 1, 4, 9, 16, 25]
+    assert 3 in done
+    assert len([n for n in done if n is not None]) == 6  # none twice
+    assert made.each("squares", lambda number: 1 / 0, 6, "settings")[5] == {"square": 25}
+    with pytest.raises(ZeroDivisionError):
+        made.each("squares", lambda number: 1 / 0, 6, "other settings")
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """The whole of the paper at a tiny scale, by the command."""
+    out = tmp_path_factory.mktemp("paper")
+    result = call("paper", "all", "--tiny", "--seed", "1", "--out", out)
+    assert result.exit_code == 0, result.output
+    return out, result.output
+
+
+def test_the_command_writes_pictures_numbers_and_a_page(reproduced):
+    out, said = reproduced
+    for name in ("figure1a-traces", "figure1a-histogram", "figure1b-traces", "figure1b-histogram", "figure2a-authors",
+                 "figure2a-tuned", "figure2b-estimates", "figure2b-errors", "figure3-densities", "figure3-distances",
+                 "complexity-points", "complexity-clusters"):  # fmt: skip
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "</svg>" in (out / f"{name}.svg").read_text()
+    for name in ("figure1a", "figure1b", "figure2a", "figure2b", "figure3", "complexity"):
+        assert len(rows(out / f"{name}.csv")) > 1
+    table = rows(out / "figure2a.csv")
+    truth = Line(1, 100).density(GRID)
+    np.testing.assert_allclose([float(row["truth"]) for row in table], truth)
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert page.count("<figure") == 12
+    assert "SIMULATED cells" in page
+    assert "SIMULATED cells" in said
+    held, total = (int(said.split(" of ")[i].split()[j]) for i, j in ((-2, -1), (-1, 0)))
+    assert page.count('class="yes"') == held
+    assert page.count('class="no"') == total - held
+
+
+def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_path):
+    out, _ = reproduced
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    (copy / "figure2b.csv").unlink()
+    made = Desk(out=copy, scale=SCALES["tiny"], seed=1)
+    reproduce(made, ["figure1", "figure2", "figure3"])
+    for name in ("figure1a", "figure2a", "figure2b", "figure3"):
+        assert (copy / f"{name}.csv").read_text() == (out / f"{name}.csv").read_text()
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (360, "dark")])
+def test_the_page_in_a_browser(reproduced, width, scheme):
+    path = reproduced[0] / "index.html"
+    with opened(path, width, scheme) as (page, seen):
+        assert_quiet(seen, path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("figure svg").count() == 12
+        assert page.locator(".claims tbody tr").count() >= 15
+        size = page.eval_on_selector(".warning", "e => parseFloat(getComputedStyle(e).fontSize)")
+        assert size >= 20  # in large letters
+
+
+# --- mistakes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["all", "--full", "--tiny"], "Give --full or --tiny, not both"),
+        (["figure9"], "Invalid value for"),
+        (["figure2", "--seconds", "0"], "--seconds must be positive, got 0"),
+        (["figure2", "--cells", "nowhere.csv"], "There is no file 'nowhere.csv'"),
+        (["figure1", "--out", "/proc/nowhere"], "The folder '/proc/nowhere' cannot be written"),
+    ],
+)
+def test_bad_input_is_told_before_anything_is_computed(arguments, message, monkeypatch):
+    monkeypatch.setitem(FIGURES, "figure1", lambda desk: 1 / 0)
+    monkeypatch.setitem(FIGURES, "figure2", lambda desk: 1 / 0)
+    result = call("paper", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_fetch_checks_what_it_gets_and_says_if_it_cannot(tmp_path, monkeypatch):
+    import pooch
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    asked = {}
+
+    def retrieve(url, known_hash, fname, path, progressbar):
+        asked.update(url=url, known_hash=known_hash)
+        path.mkdir(parents=True)
+        (path / fname).write_text("cells")
+        return str(path / fname)
+
+    assert fetched() is None
+    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    assert fetch().read_text() == "cells"
+    assert asked["known_hash"] == f"sha256:{SHA256}"
+    assert asked["url"].endswith(FILE.replace("=", "%3D"))
+    assert fetched() == fetch_folder(tmp_path)
+
+    def offline(*arguments, **more):
+        raise ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(pooch, "retrieve", offline)
+    result = call("paper", "fetch")
+    assert result.exit_code == 2
+    assert "could not be downloaded" in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+def fetch_folder(base):
+    return base / "copartition" / "data" / "zeisel_200x50.csv"
