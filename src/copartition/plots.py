@@ -55,7 +55,7 @@ def meeting_times(
         shares = np.where(shares > 1e-12, shares, np.nan)
         ax.step(steps, shares, where="post", color=color, linestyle=DASHES[number % 4], label=name or None)
     ax.set_yscale("log")
-    _plain_numbers(ax.yaxis)
+    plain_numbers(ax.yaxis)
     ax.locator_params(axis="x", integer=True)
     ax.set_ylim(top=1.05)
     ax.set_xlim(left=0)
@@ -144,7 +144,7 @@ def running(e: Estimate, component: int = 0, *, ax: Axes | None = None, level: f
     ax.plot(counts, means, color=INK)
     if len(counts) > 1:
         ax.set_xscale("log")
-        _plain_numbers(ax.xaxis)
+        plain_numbers(ax.xaxis)
         ax.set_xlim(counts[0], counts[-1])
     return _labelled(ax, "replicates", e.components[component])
 
@@ -260,7 +260,7 @@ def _labelled(ax: Axes, x: str, y: str) -> Axes:
     return ax
 
 
-def _plain_numbers(axis: Any) -> None:
+def plain_numbers(axis: Any) -> None:
     """Let a logarithmic axis say 0.01, not a power of ten, and no more than that."""
     from matplotlib.ticker import NullFormatter
 

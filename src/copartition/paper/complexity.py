@@ -10,7 +10,7 @@ import numpy as np
 import copartition as cp
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture
-from copartition.plots import ACCENT, INK
+from copartition.plots import ACCENT, INK, plain_numbers
 
 CLUSTERS, POINTS = 8, 2_000
 SWEEPS = 20
@@ -113,9 +113,9 @@ def _draw(ax: Any, results: list[dict[str, float]], of: str) -> None:
     ax.plot(x, [result["coupled"] for result in results], color=INK, marker="o", label="coupled sweep")
     label = "two single sweeps"
     ax.plot(x, [result["two single"] for result in results], color=ACCENT, marker="s", linestyle="--", label=label)
+    ax.set(xscale="log", yscale="log")
     for axis in (ax.xaxis, ax.yaxis):
-        axis.axes.set(xscale="log", yscale="log")
-        axis.set_major_formatter("{x:g}")
+        plain_numbers(axis)
     ax.set_xlabel(of)
     ax.set_ylabel("CPU time, µs")
     ax.spines[["top", "right"]].set_visible(False)

@@ -11,7 +11,7 @@ import numpy as np
 import copartition as cp
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.plots import ACCENT, INK, MUTED
+from copartition.plots import ACCENT, INK, MUTED, plain_numbers
 
 COUPLINGS = ("transport", "maximal", "common")
 STYLES: dict[str, dict[str, Any]] = {
@@ -193,7 +193,7 @@ def _draw_histogram(ax: Any, sweeps: dict[str, np.ndarray]) -> None:
         counts, _ = np.histogram(np.maximum(sweeps[c], 1), edges)
         ax.stairs(counts, edges, color=style["color"], linestyle=style["linestyle"], lw=1.8, label=c)
     ax.set_xscale("log")
-    ax.xaxis.set_major_formatter("{x:g}")
+    plain_numbers(ax.xaxis)
     ax.set_xlabel("sweeps until the chains meet")
     ax.set_ylabel("pairs")
     ax.spines[["top", "right"]].set_visible(False)

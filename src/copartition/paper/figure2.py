@@ -13,7 +13,7 @@ from copartition import datasets, plots
 from copartition.paper.density import GRID, Line
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.plots import ACCENT, INK, MUTED
+from copartition.plots import ACCENT, INK, MUTED, plain_numbers
 from copartition.runs.description import target_fingerprint
 
 POINTS = 100
@@ -324,13 +324,15 @@ def _claims(
 
 
 def _draw_estimates(ax: Any, arms: list[Arm], sizes: list[int], reference: float) -> None:
-    for shift, arm in zip((0.93, 1.0, 1.07), arms, strict=True):
+    ax.axhline(reference, color=INK, lw=0.8)
+    for shift, arm in zip((0.92, 1.0, 1.08), arms, strict=True):
         points = [(size, *(float(part[0]) for part in arm.groups(size))) for size in sizes]
         x, mean, stderr = (np.array(column) for column in zip(*points, strict=True))
-        ax.errorbar(x * shift, mean, 2 * stderr, label=arm.name, capsize=2, lw=1.0, markersize=4, **ARMS[arm.name])
-    ax.axhline(reference, color=INK, lw=0.8)
-    ours = arms[-1].groups(sizes[0])
-    room = max(6 * float(np.nanmax(ours[1])), 3 * abs(float(np.nanmean(arms[1].values)) - reference))
+        style = ARMS[arm.name] | {"linestyle": "none"}
+        ax.errorbar(x * shift, mean, 2 * stderr, label=arm.name, capsize=2, lw=1.0, markersize=4, **style)
+    # Room for the last and shortest bar of each; earlier ones may run out of the picture.
+    last = [tuple(float(part[0]) for part in arm.groups(sizes[-1])) for arm in arms]
+    room = 1.3 * max(abs(mean - reference) + 2 * stderr for mean, stderr in last)
     ax.set_ylim(reference - room, reference + room)
     _finish(ax, "processes M", "share of the largest cluster")
 
@@ -348,7 +350,7 @@ def _draw_errors(ax: Any, errors: dict[Any, float], sizes: list[int], error: flo
 
 def _finish(ax: Any, x: str, y: str) -> None:
     ax.set_xscale("log")
-    ax.xaxis.set_major_formatter("{x:g}")
+    plain_numbers(ax.xaxis)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)

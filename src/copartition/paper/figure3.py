@@ -10,7 +10,7 @@ import copartition as cp
 from copartition.paper.density import GRID, Line
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.plots import ACCENT, INK, MUTED
+from copartition.plots import ACCENT, INK, MUTED, plain_numbers
 
 DASHES = ["-", "--", ":", "-."]
 
@@ -97,7 +97,7 @@ def _draw_distances(ax: Any, found: dict[int, tuple[float, float]]) -> None:
     values, errors = (np.array(column) for column in zip(*found.values(), strict=True))
     ax.errorbar(list(found), values, 2 * errors, color=INK, marker="o", capsize=3)
     ax.set_xscale("log")
-    ax.xaxis.set_major_formatter("{x:g}")
+    plain_numbers(ax.xaxis)
     ax.set_ylim(bottom=0)
     _finish(ax, "points N", "sum of |estimate - truth|")
 
