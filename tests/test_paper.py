@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import copartition.paper.figure2 as figure2
 from browser import assert_quiet, needs_browser, opened
-from copartition.paper import FIGURES, SCALES, Desk, reproduce
+from copartition.paper import FIGURES, SCALES, Desk, figure2b, reproduce
 from copartition.paper.complexity import complexity
 from copartition.paper.density import GRID, Line
 from copartition.paper.fetch import FILE, SHA256, fetch, fetched
 from copartition.paper.figure1 import coloring, figure1, mixture
 from copartition.paper.figure3 import figure3
-from copartition.paper.section import plus_minus
+from copartition.paper.section import Section, plus_minus
 from test_cli import call
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("paper")]  # the whole of the paper is made once
@@ -76,10 +75,10 @@ def test_error_of_single_chains_stops_falling_while_ours_goes_on(tmp_path, monke
     rng = np.random.default_rng(1)
     kinds = np.arange(60) % 3
     data = rng.normal(0, 0.55, (3, 30))[kinds] + rng.normal(0, 1.3, (60, 30))
-    monkeypatch.setattr(figure2, "load_cells", lambda desk: (data, ""))
-    monkeypatch.setattr(figure2, "BUDGET", 400)
-    section = figure2.Section("", [])
-    figure2._largest_cluster(desk(tmp_path, processes=1000, reference=40_000), section)
+    monkeypatch.setattr(figure2b, "load_cells", lambda desk: (data, ""))
+    monkeypatch.setattr(figure2b, "BUDGET", 400)
+    section = Section("", [])
+    figure2b.add_largest_cluster(desk(tmp_path, processes=1000, reference=40_000), section)
     table = {(row["arm"], int(row["processes"])): float(row["error"]) for row in rows(tmp_path / "figure2b.csv")}
     single = table["single chains", 100] / table["single chains", 1000]
     ours = table["ours", 10] / table["ours", 300]
@@ -126,7 +125,7 @@ def test_data_are_as_described(tmp_path):
 
 
 def test_groups_of_processes_leave_out_those_that_did_not_finish():
-    arm = figure2.Arm("", np.array([1.0, np.nan, 3.0, 5.0, 5.0, 5.0, 9.0]))
+    arm = figure2b.Arm("", np.array([1.0, np.nan, 3.0, 5.0, 5.0, 5.0, 9.0]))
     mean, stderr = arm.groups(3)
     assert mean.tolist() == [2.0, 5.0]
     assert stderr.tolist() == [pytest.approx(1.0), 0.0]

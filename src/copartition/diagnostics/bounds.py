@@ -116,7 +116,7 @@ def tv_bound(meeting_times: MeetingTimes | Estimate, t: Any, *, level: float = 0
     terms = _terms(lengths, sweeps, lag)
     low, high = _band(terms, counts, level)
     apart = counts @ (terms > 0)
-    start = _start_of_tail(coupled)
+    start = start_of_tail(coupled)
     of_late = _terms(coupled[coupled > start], np.array([start]), lag)
     high = np.maximum(high, _clopper_pearson(apart, len(coupled), level) * _cautious_mean(of_late, 1.0))
     return Bound(sweeps, counts @ terms / len(coupled), low, high, level, "total variation distance")
@@ -157,7 +157,7 @@ def wasserstein_bound(meeting_times: MeetingTimes, t: Any, *, level: float = 0.9
     terms = np.array([[trace[s::lag].sum() for s in sweeps] for trace in traces], dtype=float)
     low, high = _band(terms, np.ones(len(terms), dtype=np.int64), level)
     apart = np.sum(coupled[:, None] > sweeps[None, :], axis=0)
-    start = _start_of_tail(coupled)
+    start = start_of_tail(coupled)
     of_late = np.array([trace[start::lag].sum() for trace in traces if len(trace) - 1 > start], dtype=float)
     high = np.maximum(high, _clopper_pearson(apart, len(coupled), level) * _cautious_mean(of_late, 2.0))
     return Bound(sweeps, terms.mean(axis=0), low, high, level, "Wasserstein distance (Hamming)")
@@ -237,7 +237,7 @@ def _terms(coupled: np.ndarray, sweeps: np.ndarray, lag: int) -> np.ndarray:
     return np.maximum(0, -((sweeps[None, :] - coupled[:, None]) // lag)).astype(float)
 
 
-def _start_of_tail(coupled: np.ndarray) -> int:
+def start_of_tail(coupled: np.ndarray) -> int:
     """Return a time that the slowest tenth of the pairs get beyond, and twenty pairs at least."""
     beyond = max(20, len(coupled) // 10)
     return int(np.sort(coupled)[max(0, len(coupled) - beyond - 1)])

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from copartition.couplings.base import Coupling
+from copartition.diagnostics.bounds import start_of_tail
 from copartition.results import MeetingTimes
 from copartition.validation import positive_number
 
@@ -154,8 +155,7 @@ def tail_of(coupled: np.ndarray, differences: list[np.ndarray], variances: list[
     variances : list of arrays
         Asymptotic variances of the components of each functional, in the order of the components.
     """
-    beyond = max(20, len(coupled) // 10)
-    start = int(np.sort(coupled)[max(0, len(coupled) - beyond - 1)])
+    start = start_of_tail(coupled)
     late = coupled > start
     if not late.any():
         return Tail(start, 0.0, np.inf)

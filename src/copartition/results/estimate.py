@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""Unbiased estimates."""
 
 from __future__ import annotations
 
@@ -9,63 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics import efficiency, robust
+from copartition.results.sample import Sample
 from copartition.validation import confidence
-from copartition.variance import asymptotic_variance
 
 if TYPE_CHECKING:
     import pandas
     import xarray
-
-
-@dataclass(frozen=True)
-class MeetingTimes:
-    """When pairs of chains met.
-
-    Attributes
-    ----------
-    meeting_times : int64 array (replicates)
-        The meeting time tau of each pair, so ``tau - lag`` coupled sweeps; the cap where it did not meet.
-    met : bool array (replicates)
-    seconds : float64 array (replicates)
-        CPU time of the coupled sweeps of each pair.
-    traces : list of int64 arrays, or None
-        For each pair the Hamming distance at times lag, lag + 1, ..., tau, if traces were asked for.
-    lag, max_sweeps, seed : int
-    coupling : str
-    """
-
-    meeting_times: np.ndarray
-    met: np.ndarray
-    seconds: np.ndarray
-    traces: list[np.ndarray] | None = field(repr=False)
-    lag: int
-    max_sweeps: int
-    seed: int
-    coupling: str
-
-    @property
-    def censored(self) -> int:
-        """Number of pairs that did not meet before the cap."""
-        return int(np.sum(~self.met))
-
-    def summary(self) -> str:
-        """Return a few lines for a person to read."""
-        coupled = self.meeting_times - self.lag
-        mean, median, q95 = coupled.mean(), np.median(coupled), np.quantile(coupled, 0.95)
-        lines = [
-            f"{len(coupled)} pairs, coupling {self.coupling}, lag {self.lag}",
-            f"sweeps to meet   mean {mean:.1f}   median {median:.0f}   95 % {q95:.0f}   largest {coupled.max()}",
-            f"CPU seconds      mean {self.seconds.mean():.3g}   median {np.median(self.seconds):.3g}",
-        ]
-        if self.censored:
-            lines.append(
-                f"NOT MET: {self.censored} of {len(coupled)} pairs within {self.max_sweeps} sweeps; "
-                "they count with the cap, so the true values are larger."
-            )
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 @dataclass(frozen=True)
@@ -357,61 +306,3 @@ def estimate_of(results: Any, description: dict[str, Any]) -> Estimate:
         components=list(description["components"]),
         made_by={key: value for key, value in description.items() if key != "components" and value is not None},
     )
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Ordinary Markov chain Monte Carlo averages: biased whenever the chains were stopped too soon.
-
-    Attributes
-    ----------
-    draws : float64 array (chains, kept sweeps, components)
-    seconds : float64 array (chains)
-        CPU time of each chain, burn-in included.
-    functional : str
-    sweeps, burn_in, seed : int
-    components : list of str
-        What each component is.
-    """
-
-    draws: np.ndarray = field(repr=False)
-    seconds: np.ndarray
-    functional: str
-    sweeps: int
-    burn_in: int
-    seed: int
-    components: list[str] = field(default_factory=list, repr=False)
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Average of each component over all chains and kept sweeps."""
-        return self.draws.mean(axis=(0, 1))
-
-    @property
-    def variance(self) -> np.ndarray:
-        """Asymptotic variance of each component: that of the mean of n sweeps is this divided by n."""
-        return asymptotic_variance(self.draws)
-
-    @property
-    def stderr(self) -> np.ndarray:
-        """Standard error of the mean, autocorrelation accounted for."""
-        return np.sqrt(self.variance / (self.draws.shape[0] * self.draws.shape[1]))
-
-    def to_datatree(self) -> xarray.DataTree:
-        """Return the draws in the form that ArviZ uses, chains x draws. Needs ``pip install copartition[arviz]``."""
-        from copartition import export
-
-        return export.sample_datatree(self)
-
-    def summary(self) -> str:
-        """Return a table of components, means and standard errors."""
-        chains, kept, _ = self.draws.shape
-        lines = [f"{self.functional}: {chains} chains x {kept} sweeps after {self.burn_in} of burn-in"]
-        for i, (mean, stderr) in enumerate(zip(self.mean[:20], self.stderr[:20], strict=True)):
-            lines.append(f"  [{i}]  {mean:.6g} +- {stderr:.2g}")
-        if len(self.mean) > 20:
-            lines.append(f"  ... and {len(self.mean) - 20} more components")
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.summary()

@@ -1,0 +1,58 @@
+"""When pairs of chains met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class MeetingTimes:
+    """When pairs of chains met.
+
+    Attributes
+    ----------
+    meeting_times : int64 array (replicates)
+        The meeting time tau of each pair, so ``tau - lag`` coupled sweeps; the cap where it did not meet.
+    met : bool array (replicates)
+    seconds : float64 array (replicates)
+        CPU time of the coupled sweeps of each pair.
+    traces : list of int64 arrays, or None
+        For each pair the Hamming distance at times lag, lag + 1, ..., tau, if traces were asked for.
+    lag, max_sweeps, seed : int
+    coupling : str
+    """
+
+    meeting_times: np.ndarray
+    met: np.ndarray
+    seconds: np.ndarray
+    traces: list[np.ndarray] | None = field(repr=False)
+    lag: int
+    max_sweeps: int
+    seed: int
+    coupling: str
+
+    @property
+    def censored(self) -> int:
+        """Number of pairs that did not meet before the cap."""
+        return int(np.sum(~self.met))
+
+    def summary(self) -> str:
+        """Return a few lines for a person to read."""
+        coupled = self.meeting_times - self.lag
+        mean, median, q95 = coupled.mean(), np.median(coupled), np.quantile(coupled, 0.95)
+        lines = [
+            f"{len(coupled)} pairs, coupling {self.coupling}, lag {self.lag}",
+            f"sweeps to meet   mean {mean:.1f}   median {median:.0f}   95 % {q95:.0f}   largest {coupled.max()}",
+            f"CPU seconds      mean {self.seconds.mean():.3g}   median {np.median(self.seconds):.3g}",
+        ]
+        if self.censored:
+            lines.append(
+                f"NOT MET: {self.censored} of {len(coupled)} pairs within {self.max_sweeps} sweeps; "
+                "they count with the cap, so the true values are larger."
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
