@@ -28,12 +28,14 @@ lint: $(READY)
 	$(BIN)/mypy
 
 check: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup --ignore tests/test_paper.py
 
-# Compiled code is invisible to coverage, so the smaller tests run a second time with the kernels as plain Python.
+# Compiled code is invisible to coverage, so the smaller tests run a second time with the kernels as plain Python. The
+# paper is too much for that; its tests run here, once, with compiled kernels.
 coverage: $(READY)
 	rm -f .coverage .coverage.*
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -m "not compiled"
+	$(BIN)/coverage run -m pytest -q tests/test_paper.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -m "not compiled" --ignore tests/test_paper.py
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -117,7 +117,7 @@ def test_seeds_and_replicates_differ(target):
 
 def test_progress_bar_counts_pairs(target, capsys):
     cp.meeting_times(target, replicates=3, seed=1, progress=True)
-    assert "3/3" in capsys.readouterr().out
+    assert "3/3" in capsys.readouterr().err
 
 
 def test_an_error_in_one_pair_ends_the_run_with_that_error(target, monkeypatch):

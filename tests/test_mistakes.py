@@ -372,6 +372,7 @@ def test_the_right_one_of_two_functionals_with_one_name():
         e.select("co_clustering")
 
 
+@pytest.mark.compiled
 def test_tuning_keeps_no_more_of_a_large_functional_than_it_looks_at(monkeypatch):
     from copartition.runs import pilot
 
