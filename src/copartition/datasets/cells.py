@@ -90,7 +90,7 @@ def simulated_counts(n_genes: int = 2000, n_cells: int = 400, n_types: int = 4, 
     """Return made-up counts: cells of some types, negative binomial.
 
     Types have weights from a Dirichlet(5) law. A gene has a mean that is log-normal (median 2, log sd 1) and differs
-    between types, for one gene in ten, by a log-normal factor (log sd 1). A cell has a log-normal size (log sd 0.3).
+    between types, for one gene in ten, by a log-normal factor (log sd 0.35). A cell has a log-normal size (log sd 0.3).
     Counts are negative binomial with that mean and dispersion 0.5, so with variance mean + mean^2 / 2.
 
     Parameters
@@ -102,7 +102,7 @@ def simulated_counts(n_genes: int = 2000, n_cells: int = 400, n_types: int = 4, 
     types = rng.choice(n_types, n_cells, p=rng.dirichlet(np.full(n_types, 5.0)))
     base = rng.lognormal(np.log(2.0), 1.0, n_genes)
     marks = rng.random(n_genes) < 0.1
-    factors = np.where(marks[:, None], rng.lognormal(0.0, 1.0, (n_genes, n_types)), 1.0)
+    factors = np.where(marks[:, None], rng.lognormal(0.0, 0.35, (n_genes, n_types)), 1.0)
     means = base[:, None] * factors[:, types] * rng.lognormal(0.0, 0.3, n_cells)
     shape = 2.0  # 1 / dispersion
     values = rng.poisson(rng.gamma(shape, means / shape)).astype(float)

@@ -46,7 +46,7 @@ def load_cells(desk: Desk) -> tuple[np.ndarray, str]:
     """Return the cells, and a warning if they are simulated."""
     if desk.cells is not None:
         return datasets.read_cells(desk.cells).values, ""
-    cells = datasets.cells_from_counts(datasets.simulated_counts(seed=desk.seed), *desk.scale.cells, seed=desk.seed)
+    cells = datasets.cells_from_counts(datasets.simulated_counts(), *desk.scale.cells)  # one data set, as the real one
     return cells.values, (
         "Figure 2B was made with SIMULATED cells, not with the RNA-seq data of the paper: they were not given. "
         "copartition paper fetch downloads them; --cells PATH takes a file."
