@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -16,6 +17,11 @@ hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, d
 hypothesis.settings.load_profile("fixed")
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "zeisel_200x50.csv"
+
+
+def hear_interrupts():
+    """Let a process that is started here hear Ctrl-C, also where the tests run in the background and do not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def pytest_configure(config):

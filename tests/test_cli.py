@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import copartition as cp
-from conftest import JIT_DISABLED
+from conftest import JIT_DISABLED, hear_interrupts
 from copartition import datasets
 from copartition.cli import main
 
@@ -151,7 +151,8 @@ def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
     program = Path(sys.executable).parent / "copartition"
     command = [program, "estimate", "--example", "galaxies", "--replicates", "1000000", "--store", store]
     parent, child = pty.openpty()
-    process = subprocess.Popen([str(part) for part in command], stdin=child, stdout=child, stderr=child)
+    command = [str(part) for part in command]
+    process = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, preexec_fn=hear_interrupts)
     os.close(child)
     seen = b""
     begin = time.monotonic()

@@ -22,7 +22,7 @@ import pytest
 import copartition as cp
 import naive
 import small
-from conftest import JIT_DISABLED
+from conftest import JIT_DISABLED, hear_interrupts
 from copartition.runs.store import Store
 
 COUNT = 4 if JIT_DISABLED else 200
@@ -350,7 +350,12 @@ def test_an_interruption_keeps_what_is_done(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED).replace("60_000", "3_000_000"))
     path = tmp_path / "run.db"
-    process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, script, path],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,
+    )
     wait_for_replicates(path)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
