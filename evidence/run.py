@@ -47,10 +47,10 @@ def main(words: list[str]) -> None:
             continue
         begin = time.perf_counter()
         print(f"## {title}", flush=True)
-        page[title] = ["", *(inspect.getdoc(part) or "").splitlines(), "", *part(), ""]
+        page[title] = [*(inspect.getdoc(part) or "").splitlines(), "", *part()]
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
-        body = [line for name in everything if name in page for line in (f"## {name}", *page[name])]
-        PAGE.write_text("\n".join([*HEAD, "", *body]).rstrip() + "\n")
+        body = [f"## {name}\n\n" + "\n".join(page[name]).strip() for name in everything if name in page]
+        PAGE.write_text("\n\n".join(["\n".join(HEAD), *body]) + "\n")
 
 
 if __name__ == "__main__":

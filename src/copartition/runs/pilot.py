@@ -141,7 +141,6 @@ class _Pilot:
         progress: bool,
     ) -> None:
         self.target = target
-        self.functionals = functionals
         self.bound = bind_all(target, functionals)
         self.pairs = pairs
         self.coupling = coupling
