@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -105,12 +106,12 @@ def _telling() -> Iterator[Callable[[str, int, int], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        tasks: dict[str, int] = {}
+        tasks: dict[str, Any] = {}
 
         def tell(what: str, done: int, total: int) -> None:
             if what not in tasks:
                 tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done, total=total)  # type: ignore[arg-type]
+            bar.update(tasks[what], completed=done, total=total)
 
         yield tell
 

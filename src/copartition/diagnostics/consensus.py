@@ -18,6 +18,7 @@ linkage tree as well. It finds the minimum of every posterior that is small enou
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -270,7 +271,7 @@ def _improve(placed: Any, order: np.ndarray, labels: np.ndarray | None) -> np.nd
             return canonical(placed.labels)
 
 
-class _Placed:
+class _Placed(ABC):
     """Points in clusters, with the sums of P over clusters kept up to date.
 
     Attributes
@@ -312,8 +313,9 @@ class _Placed:
             return now
         return k
 
+    @abstractmethod
     def costs(self, i: int, choices: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """Return by how much the loss grows if point i, which is in no cluster, joins each of `choices`."""
 
 
 class _Binder(_Placed):

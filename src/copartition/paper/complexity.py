@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def complexity(desk: Desk) -> Section:
     pictures = [
         picture(
             desk, f"complexity-{name}", f"Theorem 1: time of a sweep against {title}", text,
-            lambda ax, rows=rows, name=name: _draw(ax, rows, name),  # type: ignore[misc]
+            partial(_draw, rows, name),
         )
         for name, title, text, rows in (
             ("points", "points", f"{CLUSTERS} components; both axes logarithmic.", by_points),
@@ -108,7 +109,7 @@ def _exponent(results: list[dict[str, float]], of: str) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def _draw(ax: Any, results: list[dict[str, float]], of: str) -> None:
+def _draw(results: list[dict[str, float]], of: str, ax: Any) -> None:
     x = [result[of] for result in results]
     ax.plot(x, [result["coupled"] for result in results], color=INK, marker="o", label="coupled sweep")
     label = "two single sweeps"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ def figure1(desk: Desk) -> Section:
     for name, title, make, lag, cap in parts:
         results = desk.each(
             f"Figure {name}",
-            lambda number, make=make, lag=lag, cap=cap: meet(make, desk, lag, cap, number),  # type: ignore[misc]
+            partial(meet, make, desk, lag, cap),
             desk.scale.pairs,
             [lag, cap, desk.as_in_text, "data from rng [seed, number]"],
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 import copartition as cp
@@ -42,7 +45,7 @@ def add_predictive_density(desk: Desk, section: Section) -> None:
                 f"Figure 2A: predictive density, {title}",
                 f"{len(e.values):,} replicates, burn-in {s['burn_in']}, minimum {s['min_sweeps']} sweeps, lag "
                 f"{s['lag']}; pointwise 95 % band, truth dashed, data in grey.",
-                lambda ax, e=e: plots.density(e, ax=ax, data=line.points, truth=truth),  # type: ignore[misc]
+                partial(_draw, e, line, truth),
             )
         )
     apart = (authors.mean - ours.mean) / np.hypot(authors.stderr, ours.stderr)
@@ -65,3 +68,7 @@ def add_predictive_density(desk: Desk, section: Section) -> None:
             work[0] > work[1],
         ),
     ]
+
+
+def _draw(e: cp.Estimate, line: Line, truth: np.ndarray, ax: Any) -> Any:
+    return plots.density(e, ax=ax, data=line.points, truth=truth)

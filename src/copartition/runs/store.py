@@ -183,5 +183,5 @@ def _parting(there: Any, here: Any) -> tuple[str, str]:
         return texts[0], texts[1]
     same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
     begin = max(0, same - 20)
-    first, second = (("..." if begin else "") + text[begin:] for text in texts)
-    return tuple(text if len(text) <= 80 else text[:77] + "..." for text in (first, second))  # type: ignore[return-value]
+    first, second = (("..." if begin else "") + text[begin : begin + 80] for text in texts)
+    return first, second
