@@ -66,7 +66,8 @@ def add_largest_cluster(desk: Desk, section: Section) -> None:
     section.notes.append(
         f"2B: share of the largest cluster of {len(data)} cells x {data.shape[1]} genes. Each process has {limit}. "
         "The authors' coupled chains: from one cluster, burn-in 1, at least 120 sweeps, lag 1, one replicate after "
-        "another, averaged over those that finished. The reference is the mean of "
+        "another, averaged over those that finished (the paper may also be read as one replicate a process, whose "
+        "variance is larger still). The reference is the mean of "
         f"{CHAINS} chains of {desk.scale.reference:,} sweeps: {plus_minus(reference, error)}."
     )
     sizes = [m for m in (10, 30, 100, 300, 1_000, 2_000, 5_000, 10_000, 14_000) if m <= desk.scale.processes]
