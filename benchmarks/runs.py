@@ -14,11 +14,12 @@ import numpy as np
 
 import cases
 import copartition as cp
-from copartition.chain import advance_chain, check_start
+from copartition.chain import advance_chain
 from copartition.compiled.random import stream
 from copartition.pair import advance_pair, start_pair
 from copartition.replicate import Results
 from copartition.runs.store import Store
+from copartition.start import check_start
 from report import Report
 
 SECTION = "Runs"

@@ -13,10 +13,11 @@ import numpy as np
 import cases
 import copartition as cp
 import plain_c
-from copartition.chain import advance_chain, check_start, start_chain
+from copartition.chain import advance_chain
 from copartition.compiled.random import stream
 from copartition.compiled.state import Chain
 from copartition.pair import advance_pair, start_pair
+from copartition.start import check_start, start_chain
 from copartition.targets.base import Target
 from report import Report
 

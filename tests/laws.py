@@ -7,7 +7,7 @@ from numba import types
 
 import copartition as cp
 import naive
-from copartition import gibbs
+from copartition import gibbs, steps
 from copartition.chain import chain_at
 from copartition.compiled.kernel import inner, kernel, reference
 from copartition.compiled.state import float2, log_predictive_type, model_type, pair_of, pair_type, partner_type
@@ -59,7 +59,7 @@ def coupled_law(target, coupling, x, y, n):
     which after taking out n is the order of `x` and `y`; the last is a new cluster (or all colours, with a palette).
     """
     pair = pair_of(chain_at(target, np.array(x)), chain_at(target, np.array(y)), coupling.gains(target.n_points))
-    gibbs.count_pair(pair)
+    steps.count_pair(pair)
     law = np.zeros(pair.overlap.shape)
     law_kernel(target.model, pair, target.log_predictive, coupling.partner, n, law)
     return law

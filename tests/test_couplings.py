@@ -12,7 +12,7 @@ import copartition as cp
 import laws
 import naive
 import small
-from copartition import gibbs
+from copartition import steps
 from copartition.chain import chain_at
 from copartition.couplings import check_coupling
 
@@ -27,7 +27,7 @@ def support(target, density):
 def marginal(target, state, n):
     """The law of the choices of point n in the order of creation, from the single-chain kernel."""
     chain = chain_at(target, np.array(state))
-    total = gibbs.conditional_law(target.model, chain, target.log_predictive, n)
+    total = steps.conditional_law(target.model, chain, target.log_predictive, n)
     choices = target.model.palette or chain.counts[0] + 1
     return chain.weights[:choices] / total
 

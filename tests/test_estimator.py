@@ -10,13 +10,13 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chain import check_start
 from copartition.compiled.kernel import kernel
 from copartition.compiled.random import stream
 from copartition.estimator import correction_weight
 from copartition.pacing import no_pause
 from copartition.pair import advance_pair, start_pair
 from copartition.replicate import Job, Settings, run_replicates_of
+from copartition.start import check_start
 
 NO_TRACE = np.zeros(0, dtype=np.int64)
 CAP = 10**6
@@ -46,7 +46,8 @@ def run(job, count):
 
 def trajectory(target, coupling, start, lag, seed, index, horizon):
     """Numbers of clusters of x and y over time, and the meeting time, sweep by sweep from Python."""
-    from copartition.chain import advance_chain, start_chain
+    from copartition.chain import advance_chain
+    from copartition.start import start_chain
 
     random = stream(seed, index)
     x, y = (start_chain(target, start, random) for _ in range(2))

@@ -11,13 +11,14 @@ import laws
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition import gibbs
-from copartition.chain import advance_chain, chain_at, check_start, start_chain
+from copartition import steps
+from copartition.chain import advance_chain, chain_at
 from copartition.compiled.clusters import SWEEPS_BETWEEN_REBUILDS
 from copartition.compiled.kernel import kernel
-from copartition.compiled.random import stream
+from copartition.compiled.random import shuffle, stream
 from copartition.compiled.state import int1, uint1
 from copartition.pair import advance_pair, start_pair
+from copartition.start import check_start, start_chain
 
 NO_TRACE = np.zeros(0, dtype=np.int64)
 
@@ -118,11 +119,11 @@ def test_overlaps_distance_and_sums_stay_right(coupling, kind, rng):
     n_points, sweeps = (8, 2) if JIT_DISABLED else (40, 40)
     if kind == "mixture":
         target, _ = mixture(rng, n_points, alpha=5.0)  # many births and deaths
-        start = target.start_labels("singletons")
+        start = check_start(target, "singletons")
     else:
         edges = np.argwhere(np.triu(rng.random((n_points, n_points)) < 0.1, 1))
         target = cp.GraphColoring(edges, colors=7, n_vertices=n_points)
-        start = target.start_labels("greedy")
+        start = check_start(target, "greedy")
     random = stream(2, 1)
     pair = start_pair(target, small.COUPLINGS[coupling], start, 2, random)
     assert_books_are_right(target, pair)
@@ -137,7 +138,7 @@ def test_first_chain_of_a_pair_moves_like_a_single_chain(rng):
     labels = target.start_labels("singletons")
     random = stream(4, 0)
     twin = naive.Xoshiro(random)
-    pair = start_pair(target, cp.Independent(), labels, 1, random)
+    pair = start_pair(target, cp.Independent(), check_start(target, labels), 1, random)
     partition = naive.Labels(labels.tolist())
     naive.sweep(model, partition, twin)
 
@@ -161,10 +162,10 @@ def test_chains_grow_in_the_middle_of_a_sweep(rng):
     chain = advance_chain(target, chain_at(target, np.zeros(n_points, dtype=np.int64)), random, 1)
     assert chain.counts[0] > 16  # more than the first capacity
     roomy = chain_at(target, np.arange(n_points))
-    gibbs.reset_chain(target.model, roomy, np.zeros(n_points, dtype=np.int64))
+    steps.reset_chain(target.model, roomy, np.zeros(n_points, dtype=np.int64))
     roomy = advance_chain(target, roomy, stream(9, 9), 1)
     assert chain.labels.tolist() == roomy.labels.tolist()
-    pair = start_pair(target, cp.Transport(), np.zeros(n_points, dtype=np.int64), 1, random)
+    pair = start_pair(target, cp.Transport(), check_start(target, "one_cluster"), 1, random)
     pair, _ = advance_pair(target, cp.Transport(), pair, random, 1, NO_TRACE)
     assert_books_are_right(target, pair)
 
@@ -206,7 +207,7 @@ def test_random_starts_place_every_point(rng, start):
 
 @kernel(types.void(int1, uint1))
 def shuffle_kernel(items, random):
-    gibbs.shuffle(items, random)
+    shuffle(items, random)
 
 
 def test_shuffle_makes_permutations():

@@ -15,7 +15,7 @@ import pytest
 
 import copartition as cp
 import small
-from copartition import gibbs
+from copartition import steps
 from copartition.compiled import kernel as kernels
 from copartition.compiled.kernel import Kernel, cache_folder, fingerprint
 
@@ -48,8 +48,8 @@ def test_one_compiled_sweep_serves_every_target_and_coupling():
     for name in small.TARGETS:
         for coupling in small.COUPLINGS.values():
             cp.meeting_times(small.TARGETS[name]()[0], replicates=1, coupling=coupling, max_sweeps=5)
-    assert len(gibbs.run_pair.compiled.signatures) == 1
-    assert len(gibbs.run_chain.compiled.signatures) == 1
+    assert len(steps.run_pair.compiled.signatures) == 1
+    assert len(steps.run_chain.compiled.signatures) == 1
 
 
 @numba.njit
@@ -98,7 +98,7 @@ def test_fingerprint_sees_the_package():
     digest = kernels._package_hash()
     assert before == fingerprint(uses_helper)
     assert digest == kernels._package_hash()
-    assert fingerprint(gibbs.run_chain.function) != fingerprint(gibbs.run_pair.function)
+    assert fingerprint(steps.run_chain.function) != fingerprint(steps.run_pair.function)
 
 
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
@@ -181,8 +181,8 @@ def test_a_target_typed_in_at_a_prompt_works():
 
 @pytest.mark.compiled
 def test_compiled_kernels_are_kept_on_disk():
-    _ = gibbs.run_chain.compiled
-    folder = cache_folder() / fingerprint(gibbs.run_chain.function)
+    _ = steps.run_chain.compiled
+    folder = cache_folder() / fingerprint(steps.run_chain.function)
     assert list(folder.rglob("*run_chain*.nbi"))
 
 

@@ -13,12 +13,13 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chain import advance_chain, chain_at, check_start
+from copartition.chain import advance_chain, chain_at
 from copartition.compiled.random import stream
 from copartition.compiled.state import pair_of
-from copartition.gibbs import count_pair
 from copartition.pacing import Interrupted
 from copartition.pair import advance_pair, start_pair
+from copartition.start import check_start
+from copartition.steps import count_pair
 
 REPLICATES = 3 if JIT_DISABLED else 40
 
@@ -36,7 +37,7 @@ def test_meeting_time_is_the_first_time_at_which_the_chains_are_equal(target):
     assert m.censored == 0
     for i in range(REPLICATES):
         random = stream(4, i)
-        pair = start_pair(target, cp.Transport(), target.start_labels("singletons"), lag, random)
+        pair = start_pair(target, cp.Transport(), check_start(target, "singletons"), lag, random)
         t = lag
         while naive.canonical(pair.x.labels.tolist()) != naive.canonical(pair.y.labels.tolist()):
             assert m.traces[i][t - lag] == naive.hamming(pair.x.labels, pair.y.labels) > 0
@@ -49,7 +50,7 @@ def test_meeting_time_is_the_first_time_at_which_the_chains_are_equal(target):
 
 def test_a_lag_means_sweeps_of_the_first_chain_alone(target):
     random = stream(0, 0)
-    pair = start_pair(target, cp.Transport(), target.start_labels("one_cluster"), 5, random)
+    pair = start_pair(target, cp.Transport(), check_start(target, "one_cluster"), 5, random)
     assert pair.y.labels.tolist() == [0] * 5
     again = stream(0, 0)
     alone = advance_chain(target, chain_at(target, np.zeros(5, dtype=np.int64)), again, 5)

@@ -9,12 +9,12 @@ import copartition as cp
 import small
 from conftest import JIT_DISABLED
 from copartition import datasets
-from copartition.chain import check_start
 from copartition.compiled.random import stream
 from copartition.diagnostics import tuning
 from copartition.differences import advance_and_compare
 from copartition.functionals import bind_all
 from copartition.pair import NO_TRACE, advance_pair, start_pair
+from copartition.start import check_start
 
 PAIRS = 100 if JIT_DISABLED else 400
 

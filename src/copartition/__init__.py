@@ -8,7 +8,9 @@ from copartition.chain import conditional
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.common import Common
 from copartition.couplings.independent import Independent
+from copartition.couplings.matched import Matched
 from copartition.couplings.maximal import Maximal
+from copartition.couplings.path import Path
 from copartition.couplings.transport import Transport
 from copartition.diagnostics.bounds import sweeps_needed, tv_bound, wasserstein_bound
 from copartition.diagnostics.consensus import Consensus, consensus
@@ -33,7 +35,8 @@ from copartition.runs.meeting import meeting_times
 from copartition.runs.pilot import TuningError, tune
 from copartition.runs.sampling import sample
 from copartition.runs.store import StoreError
-from copartition.targets.base import Target, log_predictive
+from copartition.start import Start
+from copartition.targets.base import Target, log_merge, log_predictive
 from copartition.targets.coloring import GraphColoring
 from copartition.targets.gaussian import Gaussian
 from copartition.targets.mixture import Component, Mixture, Prepared
@@ -52,14 +55,17 @@ __all__ = [
     "Gaussian",
     "GraphColoring",
     "Independent",
+    "Matched",
     "Maximal",
     "MeetingTimes",
     "Mixture",
+    "Path",
     "Prepared",
     "Prior",
     "ReplicateError",
     "Sample",
     "Seconds",
+    "Start",
     "StoreError",
     "Sweeps",
     "Target",
@@ -78,6 +84,7 @@ __all__ = [
     "functional",
     "hamming_distance",
     "largest_clusters",
+    "log_merge",
     "log_predictive",
     "meeting_times",
     "n_clusters",

@@ -1,4 +1,4 @@
-"""One chain, seen from Python: where it starts, how it is run, what the law of its next move is."""
+"""One chain, seen from Python: how it is run, what the law of its next move is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from copartition import gibbs
+from copartition import gibbs, steps
 from copartition.compiled.state import Chain, empty_chain, grown
 from copartition.functionals import Functional
+from copartition.moves import moves_for
 from copartition.partition import canonical
 from copartition.targets.base import Target, check_target
-from copartition.validation import integer, label_array, shorten
-
-RANDOM_STARTS = {"prior": -1, "sequential": -2}  # what `copartition.gibbs.place_start` calls them
+from copartition.validation import integer, label_array
 
 
 def chain_at(target: Target, labels: np.ndarray) -> Chain:
@@ -21,77 +20,55 @@ def chain_at(target: Target, labels: np.ndarray) -> Chain:
     n_clusters = max(target.model.palette, int(labels.max()) + 1)
     capacity = max(16, n_clusters + n_clusters // 4 + 2)
     chain = empty_chain(target.n_points, target.model.points.shape[1], capacity)
-    gibbs.reset_chain(target.model, chain, labels)
+    steps.reset_chain(target.model, chain, labels)
     return chain
 
 
-def check_start(target: Target, init: Any) -> np.ndarray:
-    """Return the start of chains as labels; those of a random one are all the number in `RANDOM_STARTS`."""
-    if init is None:
-        init = target.default_start
-    if not isinstance(init, str):
-        return target.check_labels(init, "init")
-    if init == "prior" and target.prior is None:
-        raise ValueError("init 'prior' needs a target that has a prior, such as Mixture; take 'sequential' or labels.")
-    if init in RANDOM_STARTS:
-        return np.full(target.n_points, RANDOM_STARTS[init], dtype=np.int64)
-    labels = target.start_labels(init)
-    if labels is None:
-        raise ValueError(
-            "init must be 'one_cluster', 'singletons', 'prior', 'sequential', 'greedy' (graph colouring) or an array "
-            f"of labels, got {shorten(init)}."
-        )
-    return labels
-
-
-def start_chain(target: Target, start: np.ndarray, random: np.ndarray) -> Chain:
-    """Return a chain at its start, as `check_start` returned it; random starts draw from `random`."""
-    chain = chain_at(target, start)
-    if start[0] >= 0:
-        return chain
-    order = np.zeros(target.n_points, dtype=np.int64)
-    before = random.copy()
-    while True:
-        status = gibbs.start_kernel(target.model, chain, target.log_predictive, random, start, order)
-        if status == gibbs.DONE:
-            return chain
-        if status != gibbs.FULL:
-            raise start_refusal(status, start, int(order[0]))
-        random[:] = before  # once more from the beginning, with more room
-        chain = grown(chain)
-
-
-def start_refusal(status: int, start: np.ndarray, n: int) -> ValueError:
-    """Return the error for a random start that stopped at point `n`."""
-    if status == gibbs.IMPOSSIBLE:
-        name = next(name for name, number in RANDOM_STARTS.items() if number == start[0])
-        return ValueError(f"init {name!r} came to point {n} when no cluster could take it; choose another start.")
-    return refusal(status, n)
-
-
-def advance_chain(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> Chain:
-    """Run a chain for a number of sweeps; return it, or a larger copy if it had to grow."""
+def advance_chain(target: Target, chain: Chain, random: np.ndarray, sweeps: int, split_merge: int = 0) -> Chain:
+    """Run a chain for a number of sweeps, with moves after each; return it, or a larger copy if it had to grow."""
+    moves = moves_for(target, split_merge)
     progress = np.zeros(2, dtype=np.int64)
     while True:
-        status = gibbs.run_chain(target.model, chain, target.log_predictive, random, progress, sweeps)
+        status = steps.run_chain(
+            steps.step_chain,
+            target.model,
+            chain,
+            moves,
+            target.log_predictive,
+            target.log_merge,
+            random,
+            progress,
+            sweeps,
+        )
         if status == gibbs.DONE:
             return chain
         chain = grown_or_refused(chain, status, int(progress[1]))
 
 
-def record_chain(target: Target, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray) -> Chain:
+def record_chain(
+    target: Target,
+    chain: Chain,
+    random: np.ndarray,
+    functional: Functional,
+    draws: np.ndarray,
+    split_merge: int = 0,
+) -> Chain:
     """Run a chain for as many sweeps as `draws` has rows, and write the functional after each into its row."""
     if not functional.is_compiled:
         for row in draws:
-            chain = advance_chain(target, chain, random, 1)
+            chain = advance_chain(target, chain, random, 1, split_merge)
             row[:] = functional.of_labels(chain.labels)
         return chain
+    moves = moves_for(target, split_merge)
     progress = np.zeros(2, dtype=np.int64)
     while True:
-        status = gibbs.record_chain(
+        status = steps.record_chain(
+            steps.step_chain,
             target.model,
             chain,
+            moves,
             target.log_predictive,
+            target.log_merge,
             random,
             progress,
             functional.evaluate,
@@ -146,7 +123,7 @@ def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
     if 0 < target.model.palette < others:
         raise ValueError(f"labels must have at most {target.model.palette} clusters besides point {n}, got {others}.")
     chain = chain_at(target, arranged)
-    total = gibbs.conditional_law(target.model, chain, target.log_predictive, n)
+    total = steps.conditional_law(target.model, chain, target.log_predictive, n)
     if not total > 0.0:
         raise refusal(gibbs.IMPOSSIBLE if total == 0.0 else gibbs.INVALID, n)
     weights = chain.weights[: target.model.palette or others + 1] / total

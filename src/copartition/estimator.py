@@ -20,20 +20,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from copartition.compiled.kernel import inner, kernel, reference
+from copartition.compiled.kernel import inner, kernel, outline, reference
 from copartition.compiled.state import (
     float1,
     float2,
     functional_type,
     int1,
     int2,
+    log_merge_type,
     log_predictive_type,
     model_type,
+    moves_type,
     pair_type,
     partner_type,
+    step_chain_type,
+    step_pair_type,
 )
 from copartition.functionals.base import SLOTS
-from copartition.gibbs import DONE, place_start, recount_pair, sweep_chain, sweep_pair
+from copartition.gibbs import DONE, place_start, recount_pair
 
 AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
 
@@ -79,6 +83,10 @@ class Batch(NamedTuple):
         Random streams; each is used up by its replicate.
     start : int64 array (points)
         Where chains start, as `copartition.gibbs.place_start` takes it.
+    start_sweeps : int
+        Sweeps of each chain from there that are part of its start.
+    start_moves : Moves
+        What chains do in these.
     order : int64 array (points)
         Scratch for random starts.
     cursor : int64 array (3)
@@ -91,6 +99,8 @@ class Batch(NamedTuple):
 
     seeds: Any
     start: Any
+    start_sweeps: Any
+    start_moves: Any
     order: Any
     cursor: Any
     values: Any
@@ -99,7 +109,7 @@ class Batch(NamedTuple):
 
 uint2 = types.Array(types.uint64, 2, "C")
 tally_type = types.NamedTuple((int1, int1, int1, int1, float1, float1, float1, float1), Tally)
-batch_type = types.NamedTuple((uint2, int1, int1, int1, float2, int2), Batch)
+batch_type = types.NamedTuple((uint2, int1, types.int64, moves_type, int1, int1, float2, int2), Batch)
 
 
 @inner
@@ -157,23 +167,44 @@ def next_stage(pair, tally):
 
 
 @inner
-def begin_replicate(model, pair, x, y, log_predictive, tally, batch, random):
-    """Put both chains at their starts and set the books to nothing; return a status."""
-    status = place_start(model, x, log_predictive, random, batch[0].start, batch[0].order)
-    if status == DONE:
-        status = place_start(model, y, log_predictive, random, batch[0].start, batch[0].order)
-    clock, progress, total = tally[0].clock, tally[0].progress, tally[0].total
-    clock[0], clock[1], clock[2], clock[3] = -1, AHEAD, 0, 0
+def begin_chain(step_chain, model, chain, log_predictive, log_merge, batch, random, progress):
+    """Put a chain at its start; return a status, and leave in ``progress[1]`` the point at which it stopped."""
+    b = batch[0]
     progress[0] = progress[1] = 0
+    status = place_start(model, chain, log_predictive, random, b.start, b.order)
+    if status != DONE:
+        progress[1] = b.order[0]
+        return status
+    moves = reference(b.start_moves)
+    while progress[0] < b.start_sweeps:
+        status = step_chain(model, chain, moves, log_predictive, log_merge, random, progress)
+        if status != DONE:
+            return status
+    progress[0] = 0
+    return DONE
+
+
+@outline
+def begin_replicate(step_chain, model, pair, log_predictive, log_merge, tally, batch, random):
+    """Put both chains at their starts and set the books to nothing; return a status."""
+    x, y = reference(pair[0].x), reference(pair[0].y)
+    clock, progress, total = tally[0].clock, tally[0].progress, tally[0].total
+    clock[0], clock[1], clock[2], clock[3] = -1, AHEAD, 0, 2 * batch[0].start_sweeps
     pair[0].distance[0] = 0
     for c in range(len(total)):
         total[c] = 0.0
-    return status
+    status = begin_chain(step_chain, model, x, log_predictive, log_merge, batch, random, progress)
+    if status != DONE:
+        return status
+    return begin_chain(step_chain, model, y, log_predictive, log_merge, batch, random, progress)
 
 
 @inner
-def advance_replicate(model, pair, x, y, log_predictive, partner, nugget, functionals, tally, random, sweeps):
+def advance_replicate(
+    step_chain, step_pair, model, pair, moves, log_predictive, log_merge, partner, functionals, tally, random, sweeps
+):
     """Go on with a replicate until it ends or x has made `sweeps` sweeps in all; return a status."""
+    x, y = reference(pair[0].x), reference(pair[0].y)
     clock, progress, lag = tally[0].clock, tally[0].progress, tally[0].settings[2]
     if clock[0] < 0:
         clock[0] = 0
@@ -181,9 +212,9 @@ def advance_replicate(model, pair, x, y, log_predictive, partner, nugget, functi
     while clock[1] < FINISHED and progress[0] < sweeps:
         together = clock[1] == TOGETHER
         if together:
-            status = sweep_pair(model, pair, x, y, log_predictive, partner, nugget, random, progress)
+            status = step_pair(model, pair, moves, log_predictive, log_merge, partner, random, progress)
         else:
-            status = sweep_chain(model, x, log_predictive, random, progress)
+            status = step_chain(model, x, moves, log_predictive, log_merge, random, progress)
         if status != DONE:
             return status
         clock[0] += 1
@@ -212,38 +243,46 @@ def end_replicate(tally, batch):
 
 @kernel(
     types.int64(
+        step_chain_type,
+        step_pair_type,
         model_type,
         pair_type,
+        moves_type,
         log_predictive_type,
+        log_merge_type,
         partner_type,
-        types.float64,
         *[functional_type] * SLOTS,
         tally_type,
         batch_type,
         types.int64,
     )
 )
-def run_batch(model, pair, log_predictive, partner, nugget, f0, f1, f2, f3, tally, batch, sweeps):
+def run_batch(
+    step_chain, step_pair, model, pair, moves, log_predictive, log_merge, partner, f0, f1, f2, f3, tally, batch, sweeps
+):
     """Run the replicates of a batch until all have ended or about `sweeps` sweeps have been made; return a status.
 
     Changed in place: `pair`, `tally` and `batch`, where ``batch.cursor[0]`` counts the replicates that have ended. If
     there is no room for more clusters the replicate at hand has to begin again, with its seed restored, in a larger
     pair.
     """
-    m, p, x, y = reference(model), reference(pair), reference(pair.x), reference(pair.y)
+    m, p, s = reference(model), reference(pair), reference(moves)
     t, b = reference(tally), reference(batch)
     functionals = (f0, f1, f2, f3)
     cursor, progress = batch.cursor, tally.progress
     while cursor[0] < len(batch.seeds) and sweeps > 0:
         random = batch.seeds[cursor[0]]
         if cursor[1] == 0:
-            status = begin_replicate(m, p, x, y, log_predictive, t, b, random)
+            status = begin_replicate(step_chain, m, p, log_predictive, log_merge, t, b, random)
             if status != DONE:
-                cursor[2] = batch.order[0]
+                cursor[2] = progress[1]
                 return status
             cursor[1] = 1
         before = progress[0]
-        status = advance_replicate(m, p, x, y, log_predictive, partner, nugget, functionals, t, random, before + sweeps)
+        end = before + sweeps
+        status = advance_replicate(
+            step_chain, step_pair, m, p, s, log_predictive, log_merge, partner, functionals, t, random, end
+        )
         if status != DONE:
             cursor[2] = progress[1]
             return status

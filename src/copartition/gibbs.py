@@ -5,47 +5,31 @@ others (Section 2.1 of the paper). In a coupled sweep both chains do this for th
 first chooses by its own law, and a coupling says what the second does (Algorithm 1 of the paper).
 
 What a target or a coupling computes arrives here as a compiled function with a published signature
-(`copartition.compiled.state`), so these kernels know nothing of either and are compiled once.
+(`copartition.compiled.state`), so these functions know nothing of either. `copartition.steps` makes kernels of them.
 
-A kernel stops where it needs Python's help and says why: more clusters than there is room for (`FULL`), log weights
-that are no law (`INVALID`, `IMPOSSIBLE`), or a coupling that chose what is no choice (`WRONG_PARTNER`). ``progress``
-then holds the number of finished sweeps and the point at hand, and the same call goes on from there.
+A sweep stops where it needs Python's help and says why: more clusters than there is room for (`FULL`), log weights
+that are no law (`INVALID`, `IMPOSSIBLE`), or a coupling that chose what is no choice (`WRONG_PARTNER`). ``progress[1]``
+then holds the point at hand, from which the sweep goes on.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from copartition.compiled.clusters import (
-    choices,
-    has_room,
-    put_in,
-    rebuild_if_due,
-    reset,
-    take_out,
-)
+from copartition.compiled.clusters import choices, has_room, put_in, reset, take_out
 from copartition.compiled.exponential import LOWEST, exp_nonpositive
-from copartition.compiled.kernel import inner, kernel, reference
-from copartition.compiled.random import draw, uniform
-from copartition.compiled.state import (
-    chain_type,
-    float1,
-    float2,
-    functional_type,
-    int1,
-    log_predictive_type,
-    model_type,
-    pair_type,
-    partner_type,
-    uint1,
-)
+from copartition.compiled.kernel import inner, outline
+from copartition.compiled.matching import join, match_clusters, part, take_out_of_matched
+from copartition.compiled.random import draw, shuffle, uniform
 
 DONE = 0
 FULL = 1
 INVALID = 2
 IMPOSSIBLE = 3
 WRONG_PARTNER = 4
+
+POINTS_BETWEEN_MATCHINGS = 32
+MANY_CELLS = 512
 
 
 # --- the conditional law of a point ----------------------------------------------------------------------------------
@@ -127,7 +111,7 @@ def update_chain(model, chain, log_predictive, random, n):
     return DONE
 
 
-@inner
+@outline
 def sweep_chain(model, chain, log_predictive, random, progress):
     """Go on with a sweep of one chain from point ``progress[1]``; return a status."""
     for n in range(progress[1], len(chain[0].labels)):
@@ -135,44 +119,11 @@ def sweep_chain(model, chain, log_predictive, random, progress):
         if status != DONE:
             progress[1] = n
             return status
-    rebuild_if_due(model, chain)
-    progress[0] += 1
-    progress[1] = 0
+    progress[1] = len(chain[0].labels)
     return DONE
 
 
-@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, types.int64))
-def run_chain(model, chain, log_predictive, random, progress, sweeps):
-    """Run one chain until it has finished `sweeps` sweeps; return a status.
-
-    Changed in place: `chain`, the state of the random numbers `random`, `progress`.
-    """
-    model_pointer = reference(model)
-    chain_pointer = reference(chain)
-    while progress[0] < sweeps:
-        status = sweep_chain(model_pointer, chain_pointer, log_predictive, random, progress)
-        if status != DONE:
-            return status
-    return DONE
-
-
-@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, functional_type, float1, float2))
-def record_chain(model, chain, log_predictive, random, progress, evaluate, parameters, draws):
-    """Run one chain for as many sweeps as `draws` has rows; return a status.
-
-    Changed in place: `chain`, `random`, `progress`, and `draws`, whose t-th row gets the functional after sweep t + 1.
-    """
-    model_pointer = reference(model)
-    chain_pointer = reference(chain)
-    while progress[0] < len(draws):
-        status = sweep_chain(model_pointer, chain_pointer, log_predictive, random, progress)
-        if status != DONE:
-            return status
-        evaluate(model_pointer, chain_pointer, log_predictive, parameters, draws[progress[0] - 1])
-    return DONE
-
-
-@inner
+@outline
 def fill(model, chain, log_predictive, random, order, use_data):
     """Put all points, which are in no cluster, into clusters one by one, in a random order; return a status.
 
@@ -200,15 +151,6 @@ def fill(model, chain, log_predictive, random, order, use_data):
 
 
 @inner
-def shuffle(items, random):
-    """Write a random permutation of 0, 1, ... into `items`."""
-    for i in range(len(items)):
-        j = int(uniform(random) * (i + 1))
-        items[i] = items[j]
-        items[j] = i
-
-
-@inner
 def place_start(model, chain, log_predictive, random, start, order):
     """Put a chain at its start: the partition `start`, or, if that says -1 or -2, a random one; return a status.
 
@@ -218,27 +160,6 @@ def place_start(model, chain, log_predictive, random, start, order):
     if start[0] >= 0:
         return DONE
     return fill(model, chain, log_predictive, random, order, start[0] == -2)
-
-
-@kernel(types.int64(model_type, chain_type, log_predictive_type, uint1, int1, int1))
-def start_kernel(model, chain, log_predictive, random, start, order):
-    """Put a chain at its start, see `place_start`; return a status."""
-    return place_start(reference(model), reference(chain), log_predictive, random, start, order)
-
-
-@kernel(types.float64(model_type, chain_type, log_predictive_type, types.int64))
-def conditional_law(model, chain, log_predictive, n):
-    """Take point n out and leave its conditional law in ``chain.weights``; return the sum of the weights."""
-    model_pointer = reference(model)
-    chain_pointer = reference(chain)
-    take_out(model_pointer, chain_pointer, n)
-    return weigh(model_pointer, chain_pointer, log_predictive, choices(model_pointer, chain_pointer), n)
-
-
-@kernel(types.void(model_type, chain_type, int1))
-def reset_chain(model, chain, labels):
-    """Put a chain at a partition; negative labels for points in no cluster."""
-    reset(reference(model), reference(chain), labels)
 
 
 # --- two chains ------------------------------------------------------------------------------------------------------
@@ -264,15 +185,55 @@ def count_overlap(pair, n, change):
 
 
 @inner
-def update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n):
+def take_out_of_both(model, pair, x, y, matching, n):
+    """Take point n out of both chains and out of the books of the pair."""
+    p = pair[0]
+    p.distance[0] -= separation(pair, n)
+    count_overlap(pair, n, -1)
+    if matching:
+        take_out_of_matched(model, x, n, p.mates.there, p.mates.back)
+        take_out_of_matched(model, y, n, p.mates.back, p.mates.there)
+    else:
+        take_out(model, x, n)
+        take_out(model, y, n)
+
+
+@inner
+def put_into_both(model, pair, x, y, matching, n, i, j):
+    """Put point n into cluster i of x and j of y and into the books of the pair."""
+    if matching and model[0].palette == 0:
+        new_x, new_y = x[0].counts[0], y[0].counts[0]
+        if (i == new_x) != (j == new_y):
+            part(pair[0].mates.there, pair[0].mates.back, new_x, new_y)
+    put_in(model, x, n, i)
+    put_in(model, y, n, j)
+    count_overlap(pair, n, 1)
+    pair[0].distance[0] += separation(pair, n)
+
+
+@inner
+def keep_matched(model, pair, x, y, n):
+    """Let new clusters go with each other, and match all of them afresh where it is time to.
+
+    Where there are many clusters that is seldom: it takes as many steps as there are pairs of them.
+    """
+    n_x, n_y = x[0].counts[0], y[0].counts[0]
+    if n % (POINTS_BETWEEN_MATCHINGS * (1 + n_x * n_y // MANY_CELLS)) == 0:
+        match_clusters(model, pair)
+    if model[0].palette == 0:
+        join(pair[0].mates.there, pair[0].mates.back, n_x, n_y)
+
+
+@inner
+def update_pair(model, pair, x, y, moves, log_predictive, partner, random, n):
     """Take point n out of both chains and put it back by the coupling; return a status."""
     if not (has_room(model, x) and has_room(model, y)):
         return FULL
-    distance = pair[0].distance
-    distance[0] -= separation(pair, n)
-    count_overlap(pair, n, -1)
-    take_out(model, x, n)
-    take_out(model, y, n)
+    matching = moves[0].matching > 0
+    nugget = moves[0].nugget
+    take_out_of_both(model, pair, x, y, matching, n)
+    if matching:
+        keep_matched(model, pair, x, y, n)
     n_x, n_y = choices(model, x), choices(model, y)
     total_x = weigh(model, x, log_predictive, n_x, n)
     total_y = weigh(model, y, log_predictive, n_y, n)
@@ -287,50 +248,23 @@ def update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n):
         j = partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
         if not 0 <= j < n_y or y[0].weights[j] == 0.0:
             return WRONG_PARTNER
-    put_in(model, x, n, i)
-    put_in(model, y, n, j)
-    count_overlap(pair, n, 1)
-    distance[0] += separation(pair, n)
+    put_into_both(model, pair, x, y, matching, n, i, j)
     return DONE
 
 
-@inner
-def sweep_pair(model, pair, x, y, log_predictive, partner, nugget, random, progress):
-    """Go on with a sweep of both chains from point ``progress[1]``; return a status."""
+@outline
+def sweep_pair(model, pair, x, y, moves, log_predictive, partner, random, progress):
+    """Go on with a sweep of both chains, point by point, from point ``progress[1]``; return a status."""
     for n in range(progress[1], len(x[0].labels)):
-        status = update_pair(model, pair, x, y, log_predictive, partner, nugget, random, n)
+        status = update_pair(model, pair, x, y, moves, log_predictive, partner, random, n)
         if status != DONE:
             progress[1] = n
             return status
-    rebuild_if_due(model, x)
-    rebuild_if_due(model, y)
-    progress[0] += 1
-    progress[1] = 0
+    progress[1] = len(x[0].labels)
     return DONE
 
 
-@kernel(
-    types.int64(model_type, pair_type, log_predictive_type, partner_type, types.float64, uint1, int1, types.int64, int1)
-)
-def run_pair(model, pair, log_predictive, partner, nugget, random, progress, sweeps, trace):
-    """Run two chains together until they meet or have finished `sweeps` sweeps; return a status.
-
-    Changed in place: `pair`, the state of the random numbers `random`, `progress`, and `trace`, where the distance
-    after the t-th sweep is written to ``trace[t]`` as far as it reaches.
-    """
-    model_pointer = reference(model)
-    pair_pointer = reference(pair)
-    x, y = reference(pair.x), reference(pair.y)
-    while progress[0] < sweeps and (pair.distance[0] > 0 or progress[1] > 0):
-        status = sweep_pair(model_pointer, pair_pointer, x, y, log_predictive, partner, nugget, random, progress)
-        if status != DONE:
-            return status
-        if progress[0] < len(trace):
-            trace[progress[0]] = pair.distance[0]
-    return DONE
-
-
-@inner
+@outline
 def recount_pair(pair):
     """Count the overlaps of two chains and their distance from the labels."""
     p = pair[0]
@@ -348,9 +282,3 @@ def recount_pair(pair):
         for b in range(p.overlap.shape[1]):
             distance -= 2 * p.overlap[a, b] * p.overlap[a, b]
     p.distance[0] = distance
-
-
-@kernel(types.void(pair_type))
-def count_pair(pair):
-    """Count the overlaps of two chains and their distance from the labels."""
-    recount_pair(reference(pair))

@@ -13,18 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition import estimator, gibbs
-from copartition.chain import chain_at, refusal, start_chain, start_refusal
+from copartition import estimator, gibbs, steps
+from copartition.chain import chain_at, refusal
 from copartition.compiled.kernel import Kernel, prepare
 from copartition.compiled.random import stream
-from copartition.compiled.state import (
-    Pair,
-    grown_pair,
-    pair_of,
-)
+from copartition.compiled.state import Pair, grown_pair
 from copartition.couplings.base import Coupling
 from copartition.functionals import SLOTS, Functional, count_clusters, evaluate_at
+from copartition.moves import moves_for
 from copartition.pacing import Chunks, Interrupted, Pause
+from copartition.pair import couple
+from copartition.start import Beginning, start_chain, start_refusal
 from copartition.targets.base import Target
 
 UNBOUNDED = 1 << 60  # a cap that no pair reaches
@@ -32,12 +31,13 @@ UNBOUNDED = 1 << 60  # a cap that no pair reaches
 
 @dataclass(frozen=True)
 class Settings:
-    """How replicates are made: burn-in k, horizon m (`min_sweeps`), lag and cap."""
+    """How replicates are made: burn-in k, horizon m (`min_sweeps`), lag and cap; split-merge moves after a sweep."""
 
     burn_in: int
     min_sweeps: int
     lag: int
     max_sweeps: int
+    split_merge: int = 0
 
     @property
     def cap(self) -> int | None:
@@ -52,7 +52,7 @@ class Job:
     target: Target
     functionals: tuple[Functional, ...]
     coupling: Coupling
-    start: np.ndarray
+    start: Beginning
     settings: Settings
     seed: int
 
@@ -149,16 +149,17 @@ class Runner:
         )
         self._batch = estimator.Batch(
             seeds=np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
-            start=job.start,
+            start=job.start.labels,
+            start_sweeps=job.start.sweeps,
+            start_moves=moves_for(job.target, job.start.split_merge),
             order=np.zeros(job.target.n_points, dtype=np.int64),
             cursor=np.zeros(3, dtype=np.int64),
             values=np.zeros((count, job.size)),
             outcomes=np.zeros((count, 3), dtype=np.int64),
         )
         self._seconds = np.zeros(count)
-        self._pair = pair_of(
-            chain_at(job.target, job.start), chain_at(job.target, job.start), job.coupling.gains(job.target.n_points)
-        )
+        self._moves = moves_for(job.target, s.split_merge, job.coupling)
+        self._pair = couple(job.target, job.coupling, *[chain_at(job.target, job.start.labels) for _ in range(2)])
         # Slots that are not used hold some functional, which is never called.
         kernels = [f.evaluate for f in functionals]
         self._slots = [*kernels, *[count_clusters] * (SLOTS - len(kernels))]
@@ -219,11 +220,14 @@ class Runner:
         job, batch, tally = self.job, self._batch, self._tally
         while True:
             status = estimator.run_batch(
+                steps.step_chain,
+                steps.step_pair,
                 job.target.model,
                 self._pair,
+                self._moves,
                 job.target.log_predictive,
+                job.target.log_merge,
                 job.coupling.partner,
-                job.coupling.nugget,
                 *self._slots,
                 tally,
                 batch,
@@ -233,7 +237,7 @@ class Runner:
                 return
             if status != gibbs.FULL:
                 point = int(batch.cursor[2])
-                if batch.cursor[1] == 0 and job.start[0] < 0:
+                if batch.cursor[1] == 0:
                     raise start_refusal(status, job.start, point)
                 raise refusal(status, point)
             batch.seeds[self.ended] = stream(job.seed, *self._keys[self.ended])
@@ -267,7 +271,7 @@ class Runner:
         """Return the chains at time 0, which a call of the kernel has left behind."""
         random = stream(self.job.seed, *self._keys[position])
         x, y = (start_chain(self.job.target, self.job.start, random) for _ in range(2))
-        return pair_of(x, y, self._pair.gains)
+        return couple(self.job.target, self.job.coupling, x, y)
 
     def _contribution(self, t: int, pair: Pair) -> np.ndarray:
         s = self.job.settings
@@ -286,4 +290,7 @@ class Runner:
 def prepare_job(job: Job) -> None:
     """Compile what is going to be used, so that the time of no replicate includes it."""
     kernels = [f.evaluate for f in job.functionals if isinstance(f.evaluate, Kernel)]
-    prepare(estimator.run_batch, job.target.log_predictive, job.coupling.partner, count_clusters, *kernels)
+    target = job.target
+    prepare(
+        estimator.run_batch, target.log_predictive, target.log_merge, job.coupling.partner, count_clusters, *kernels
+    )

@@ -12,10 +12,10 @@ import numpy as np
 
 import copartition as cp
 from copartition.cli.model import (
-    coupling_of,
     data_line,
     functional_of,
     functional_option,
+    kernel_of,
     model_options,
     one_sentence_errors,
     posterior_of,
@@ -64,14 +64,12 @@ def estimate(
     """
     with one_sentence_errors():
         target = posterior_of(options)
-        coupling, wanted = coupling_of(options), [functional_of(text) for text in functionals]
+        kernel, wanted = kernel_of(options), [functional_of(text) for text in functionals]
         progress = sys.stderr.isatty()
         try:
             t = None
             if tuned:
-                t = cp.tune(
-                    target, wanted, coupling=coupling, init=options["init"], seed=options["seed"], progress=progress
-                )
+                t = cp.tune(target, wanted, seed=options["seed"], progress=progress, **kernel)
             e = cp.estimate(
                 target,
                 wanted,
@@ -82,13 +80,12 @@ def estimate(
                 burn_in=burn_in,
                 min_sweeps=min_sweeps,
                 lag=lag,
-                coupling=coupling,
-                init=options["init"],
                 seed=options["seed"],
                 max_sweeps=max_sweeps,
                 executor=_executor(dask, processes),
                 store=store,
                 progress=progress,
+                **kernel,
             )
         except KeyboardInterrupt:
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import copartition as cp
-from copartition.cli.model import coupling_of, model_options, one_sentence_errors, posterior_of
+from copartition.cli.model import kernel_of, model_options, one_sentence_errors, posterior_of
 
 
 @click.command()
@@ -26,12 +26,11 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
         m = cp.meeting_times(
             posterior_of(options),
             replicates=replicates,
-            coupling=coupling_of(options),
             lag=lag,
-            init=options["init"],
             max_sweeps=max_sweeps,
             seed=options["seed"],
             progress=sys.stderr.isatty(),
+            **kernel_of(options),
         )
         needed = None if m.censored else cp.sweeps_needed(m, 0.01)
     if options["as_json"]:
@@ -50,6 +49,7 @@ def _as_json(m: cp.MeetingTimes, needed: Any) -> dict[str, Any]:
         "lag": m.lag,
         "max_sweeps": m.max_sweeps,
         "coupling": m.coupling,
+        "split_merge": m.split_merge,
         "seed": m.seed,
         "sweeps_to_tv_0.01": None if needed is None else {"value": needed.value, "high": needed.high},
     }

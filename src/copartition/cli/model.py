@@ -14,6 +14,15 @@ import numpy as np
 import copartition as cp
 from copartition import datasets
 
+COUPLINGS: dict[str, Any] = {
+    "path": cp.Path,
+    "matched": cp.Matched,
+    "transport": cp.Transport,
+    "maximal": cp.Maximal,
+    "common": cp.Common,
+    "independent": cp.Independent,
+}
+
 EXAMPLES: dict[str, dict[str, Any]] = {
     # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
     "galaxies": {"data": datasets.galaxies, "noise_sd": 1.0, "mean_sd": 5.0, "mean": 21.0, "alpha": 1.0},
@@ -34,12 +43,24 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--mean", type=float, help="Prior mean of cluster means.  [default: 0]"),
         click.option("--alpha", type=float, help="Concentration of the Dirichlet process.  [default: 1]"),
         click.option(
-            "--coupling", default="transport", show_default=True, help="transport, maximal, common, independent."
+            "--coupling",
+            type=click.Choice(sorted(COUPLINGS)),
+            help="How chains are coupled; transport is the paper's way.  [default: path]",
+        ),
+        click.option(
+            "--split-merge",
+            help="Split-merge moves after every sweep, or auto.  [default: auto; 0 if a coupling is named]",
         ),
         click.option("--metric", default="hamming", show_default=True, help="Of transport: hamming or vi."),
         click.option("--nugget", default=0.0, show_default=True, help="Probability of an independent update."),
         click.option(
             "--init", default="one_cluster", show_default=True, help="one_cluster, singletons, prior, sequential."
+        ),
+        click.option(
+            "--start-sweeps", default=0, show_default=True, help="Sweeps of every chain that belong to its start."
+        ),
+        click.option(
+            "--start-split-merge", default=20, show_default=True, help="Split-merge moves after each of these."
         ),
         click.option("--seed", default=0, show_default=True, help="Seed of the random numbers."),
         click.option("--json", "as_json", is_flag=True, help="Write the result as JSON."),
@@ -78,14 +99,39 @@ def posterior_of(options: dict[str, Any]) -> cp.Mixture:
     return cp.Mixture(data, component, cp.DirichletProcess(chosen["alpha"]))
 
 
-def coupling_of(options: dict[str, Any]) -> cp.Coupling:
-    """Return the coupling that the options describe."""
-    kinds = {"maximal": cp.Maximal, "common": cp.Common, "independent": cp.Independent}
-    if options["coupling"] == "transport":
-        return cp.Transport(metric=options["metric"], nugget=options["nugget"])
-    if options["coupling"] not in kinds:
-        raise click.UsageError(f"--coupling must be transport, {', '.join(kinds)}, got {options['coupling']!r}.")
-    return kinds[options["coupling"]](nugget=options["nugget"])
+def kernel_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that say how chains move and where they start."""
+    return {
+        "coupling": _coupling_of(options),
+        "split_merge": _split_merge_of(options["split_merge"]),
+        "init": _init_of(options),
+    }
+
+
+def _coupling_of(options: dict[str, Any]) -> cp.Coupling | None:
+    name, nugget = options["coupling"], options["nugget"]
+    if name is None:
+        if nugget or options["metric"] != "hamming":
+            raise click.UsageError("--nugget and --metric go with a --coupling.")
+        return None
+    if name == "transport":
+        return cp.Transport(metric=options["metric"], nugget=nugget)
+    return COUPLINGS[name](nugget=nugget)
+
+
+def _split_merge_of(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise click.UsageError(f"--split-merge must be a whole number or auto, got {text!r}.") from None
+
+
+def _init_of(options: dict[str, Any]) -> Any:
+    if not options["start_sweeps"]:
+        return options["init"]
+    return cp.Start(options["init"], sweeps=options["start_sweeps"], split_merge=options["start_split_merge"])
 
 
 def functional_of(text: str) -> cp.Functional:

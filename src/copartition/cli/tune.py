@@ -10,9 +10,9 @@ import click
 
 import copartition as cp
 from copartition.cli.model import (
-    coupling_of,
     functional_of,
     functional_option,
+    kernel_of,
     model_options,
     one_sentence_errors,
     posterior_of,
@@ -35,11 +35,10 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
             posterior_of(options),
             [functional_of(text) for text in functionals],
             pairs=pairs,
-            coupling=coupling_of(options),
-            init=options["init"],
             seed=options["seed"],
             max_sweeps=max_sweeps,
             progress=sys.stderr.isatty(),
+            **kernel_of(options),
         )
         replicates = None if stderr is None else t.replicates_for(stderr)
     if options["as_json"]:
@@ -62,6 +61,8 @@ def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:
         "lag": t.lag,
         "burn_in": t.burn_in,
         "min_sweeps": t.min_sweeps,
+        "coupling": repr(t.coupling),
+        "split_merge": t.split_merge,
         "inefficiency": t.inefficiency,
         "sweeps": t.sweeps,
         "seconds": t.seconds,

@@ -99,6 +99,27 @@ def reset(model, chain, labels):
 
 
 @inner
+def copy_array(source, destination):
+    """Copy numbers; slices of two arrays would ask for memory, which kernels cannot have."""
+    for i in range(len(source)):
+        destination[i] = source[i]
+
+
+@inner
+def copy_chain(source, destination):
+    """Copy a chain to one of the same capacity."""
+    a, b = source[0], destination[0]
+    copy_array(a.labels, b.labels)
+    copy_array(a.sizes, b.sizes)
+    copy_array(a.weights, b.weights)
+    copy_array(a.slots, b.slots)
+    copy_array(a.counts, b.counts)
+    for k in range(a.sums.shape[0]):
+        for d in range(a.sums.shape[1]):
+            b.sums[k, d] = a.sums[k, d]
+
+
+@inner
 def rebuild_if_due(model, chain):
     """Count a finished sweep, and rebuild the sums every so many."""
     counts = chain[0].counts

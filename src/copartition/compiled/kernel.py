@@ -50,6 +50,9 @@ OPTIONS: dict[str, Any] = {
 inner = numba.njit(forceinline=True, **OPTIONS)
 """Decorator of a function that is called by kernels only: compiled as a part of each of them."""
 
+outline = numba.njit(**OPTIONS)
+"""The same for long functions, of which kernels keep one copy that they call."""
+
 if JIT_DISABLED:
 
     def reference(value: Any) -> tuple[Any]:

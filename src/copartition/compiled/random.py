@@ -18,6 +18,12 @@ U19 = np.uint64(19)
 U23 = np.uint64(23)
 U41 = np.uint64(41)
 U45 = np.uint64(45)
+U27 = np.uint64(27)
+U30 = np.uint64(30)
+U31 = np.uint64(31)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
 TO_UNIT = 2.0**-53
 
 
@@ -28,8 +34,8 @@ def stream(seed: int, *key: int) -> np.ndarray:
 
 
 @inner
-def uniform(state):
-    """Return a number from [0, 1), a multiple of 2^-53, and advance `state` in place."""
+def bits(state):
+    """Return 64 random bits, and advance `state` in place."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     total = s0 + s3
     result = ((total << U23) | (total >> U41)) + s0
@@ -40,7 +46,31 @@ def uniform(state):
     state[0] = s0 ^ s3
     state[2] = s2 ^ shifted
     state[3] = (s3 << U45) | (s3 >> U19)
-    return np.float64(result >> U11) * TO_UNIT
+    return result
+
+
+@inner
+def to_unit(word):
+    """Return the number from [0, 1), a multiple of 2^-53, that 64 bits stand for."""
+    return np.float64(word >> U11) * TO_UNIT
+
+
+@inner
+def uniform(state):
+    """Return a number from [0, 1), a multiple of 2^-53, and advance `state` in place."""
+    return to_unit(bits(state))
+
+
+@inner
+def uniform_of(key, n):
+    """Return the n-th of a family of numbers from [0, 1) that 64 random bits stand for: the mixing of SplitMix64.
+
+    Many numbers can be had from one draw in this way, of which each may be used or not.
+    """
+    word = key + np.uint64(n + 1) * GOLDEN
+    word = (word ^ (word >> U30)) * MIX_1
+    word = (word ^ (word >> U27)) * MIX_2
+    return to_unit(word ^ (word >> U31))
 
 
 @inner
@@ -54,3 +84,12 @@ def draw(weights, n_choices, level):
             if level < 0.0:
                 break
     return chosen
+
+
+@inner
+def shuffle(items, random):
+    """Write a random permutation of 0, 1, ... into `items`."""
+    for i in range(len(items)):
+        j = int(uniform(random) * (i + 1))
+        items[i] = items[j]
+        items[j] = i

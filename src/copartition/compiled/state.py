@@ -83,6 +83,21 @@ class Chain(NamedTuple):
     counts: Any
 
 
+class Matching(NamedTuple):
+    """Which cluster of one chain goes with which of another; -1 for those that go with none.
+
+    Attributes
+    ----------
+    there : int64 array (capacity of the first chain)
+        The row of the second chain that goes with each row of the first.
+    back : int64 array (capacity of the second chain)
+        The inverse.
+    """
+
+    there: Any
+    back: Any
+
+
 class Workspace(NamedTuple):
     """Arrays of the transport coupling. A node is a row, or the number of rows plus a column.
 
@@ -142,6 +157,18 @@ class Pair(NamedTuple):
     gains : int64 array (n_points + 1)
         What the transport coupling earns for a point that joins clusters that share c others; ``gains[0] = 0``.
     work : Workspace
+    mates : Matching
+        Clusters of x and y that go with each other, for couplings that use it; new goes with new.
+    shadow_x, shadow_y : Chain
+        What x would be on the path of y, and y on that of x: see `copartition.path`. Empty where no coupling of whole
+        sweeps is used.
+    names_x, names_y : Matching
+        Clusters of x that have the same name as those of the shadow of y, which follows it; and of y with the shadow
+        of x.
+    phase : int64 array (1)
+        How the sweep under way is coupled: point by point, or as a whole, and then whether the chains have parted.
+    ratios : float64 array (2)
+        How likely the path of x is for y, against x itself; the same for the path of y.
     """
 
     x: Any
@@ -150,16 +177,76 @@ class Pair(NamedTuple):
     distance: Any
     gains: Any
     work: Any
+    mates: Any
+    shadow_x: Any
+    shadow_y: Any
+    names_x: Any
+    names_y: Any
+    phase: Any
+    ratios: Any
+
+
+class Moves(NamedTuple):
+    """What chains do besides updating one point after another, and room for it.
+
+    Attributes
+    ----------
+    nugget : float
+        Probability of drawing the two clusters of a point independently of each other.
+    matching : int
+        Whether the coupling looks at ``Pair.mates``.
+    reach : int
+        Two chains that differ in at most so many points are coupled over the whole sweep; -1: never.
+    split_merge : int
+        Number of split-merge moves after each sweep.
+    has_log_merge : int
+        Whether the target gives the function `log_merge`.
+    log_grown : float64 array (n_points + 1)
+        Sum of ``Model.log_size`` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
+    order : int64 array (n_points)
+        The order in which split-merge moves deal out points.
+    moved : int64 array (n_points)
+        The points that a split would put into the new cluster.
+    sides : Chain
+        The two clusters of a proposed split as they grow; its points have no labels.
+    """
+
+    nugget: Any
+    matching: Any
+    reach: Any
+    split_merge: Any
+    has_log_merge: Any
+    log_grown: Any
+    order: Any
+    moved: Any
+    sides: Any
 
 
 model_type = types.NamedTuple((float2, float2, float1, int1, float1, float1, types.int64), Model)
 chain_type = types.NamedTuple((int1, int1, float2, float1, int1, int1), Chain)
+matching_type = types.NamedUniTuple(int1, 2, Matching)
 workspace_type = types.NamedTuple((int2, *[int1] * 17, float1, float1), Workspace)
-pair_type = types.NamedTuple((chain_type, chain_type, int2, int1, int1, workspace_type), Pair)
+pair_type = types.NamedTuple(
+    (
+        *[chain_type] * 2,
+        int2,
+        int1,
+        int1,
+        workspace_type,
+        matching_type,
+        *[chain_type] * 2,
+        *[matching_type] * 2,
+        int1,
+        float1,
+    ),
+    Pair,
+)
+moves_type = types.NamedTuple((types.float64, *[types.int64] * 4, float1, int1, int1, chain_type), Moves)
 
 model_pointer = types.CPointer(model_type)
 chain_pointer = types.CPointer(chain_type)
 pair_pointer = types.CPointer(pair_type)
+moves_pointer = types.CPointer(moves_type)
 
 # log_predictive(model, chain, n_choices, n): write the log weights of point n into chain[0].weights[:n_choices].
 log_predictive_signature = types.void(model_pointer, chain_pointer, types.int64, types.int64)
@@ -169,8 +256,24 @@ partner_signature = types.int64(
     pair_pointer, types.int64, types.int64, types.float64, types.float64, types.int64, types.float64
 )
 
+# log_merge(model, chain, a, b): log of the density of the points of clusters a and b as one cluster, against two.
+log_merge_signature = types.float64(model_pointer, chain_pointer, types.int64, types.int64)
+
 log_predictive_type = types.FunctionType(log_predictive_signature)
+log_merge_type = types.FunctionType(log_merge_signature)
 partner_type = types.FunctionType(partner_signature)
+
+# step_chain(model, chain, moves, log_predictive, log_merge, random, progress) -> status: see `copartition.steps`.
+step_chain_signature = types.int64(
+    model_pointer, chain_pointer, moves_pointer, log_predictive_type, log_merge_type, uint1, int1
+)
+step_chain_type = types.FunctionType(step_chain_signature)
+
+# step_pair(model, pair, moves, log_predictive, log_merge, partner, random, progress) -> status.
+step_pair_signature = types.int64(
+    model_pointer, pair_pointer, moves_pointer, log_predictive_type, log_merge_type, partner_type, uint1, int1
+)
+step_pair_type = types.FunctionType(step_pair_signature)
 
 # evaluate(model, chain, log_predictive, parameters, out): see `copartition.functionals`.
 functional_signature = types.void(model_pointer, chain_pointer, log_predictive_type, float1, float1)
@@ -225,19 +328,77 @@ def empty_workspace(capacity_x: int, capacity_y: int, n_points: int = 0) -> Work
     return Workspace._make([gain, *vectors, np.zeros(capacity_x), np.zeros(capacity_y)])
 
 
-def pair_of(x: Chain, y: Chain, gains: np.ndarray) -> Pair:
-    """Return the pair of two chains, its overlaps and its distance still to be counted."""
+def empty_matching(rows: int, columns: int) -> Matching:
+    """Return a matching of no clusters."""
+    return Matching(np.full(rows, -1, dtype=np.int64), np.full(columns, -1, dtype=np.int64))
+
+
+def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False) -> Pair:
+    """Return the pair of two chains, its overlaps and its distance still to be counted.
+
+    Parameters
+    ----------
+    x, y : Chain
+    gains : int64 array
+    whole_sweeps : bool
+        Make room for a coupling of whole sweeps.
+    """
     shape = (len(x.sizes), len(y.sizes))
-    overlap = np.zeros(shape, dtype=np.int64)
-    return Pair(x, y, overlap, np.zeros(1, dtype=np.int64), gains, empty_workspace(*shape, len(x.labels)))
+    n_points, n_statistics = (len(x.labels), x.sums.shape[1]) if whole_sweeps else (0, 0)
+    shadows = [empty_chain(n_points, n_statistics, rows if whole_sweeps else 0) for rows in shape]
+    return Pair(
+        x=x,
+        y=y,
+        overlap=np.zeros(shape, dtype=np.int64),
+        distance=np.zeros(1, dtype=np.int64),
+        gains=gains,
+        work=empty_workspace(*shape, len(x.labels)),
+        mates=empty_matching(*shape),
+        shadow_x=shadows[0],
+        shadow_y=shadows[1],
+        names_x=empty_matching(*shape),
+        names_y=empty_matching(*shape[::-1]),
+        phase=np.zeros(1, dtype=np.int64),
+        ratios=np.ones(2),
+    )
 
 
 def grown_pair(pair: Pair) -> Pair:
     """Return the same pair with room for more clusters in each chain that is full."""
-    # One row is kept free, see `copartition.compiled.clusters.has_room`.
-    x, y = (grown(chain) if chain.counts[0] + 1 >= len(chain.sizes) else chain for chain in (pair.x, pair.y))
-    larger = pair_of(x, y, pair.gains)
+    whole_sweeps = len(pair.shadow_x.labels) > 0
+    # One row is kept free, see `copartition.compiled.clusters.has_room`. A shadow has as many rows as its chain.
+    chains = []
+    for chain, shadow in ((pair.x, pair.shadow_x), (pair.y, pair.shadow_y)):
+        needed = max(chain.counts[0], shadow.counts[0] if whole_sweeps else 0) + 1
+        capacity = 2 * len(chain.sizes) if needed >= len(chain.sizes) else len(chain.sizes)
+        chains.append([_with_capacity(c, capacity) for c in ((chain, shadow) if whole_sweeps else (chain,))])
+    (x, *shadow_x), (y, *shadow_y) = chains
+    larger = pair_of(x, y, pair.gains, whole_sweeps)
+    if whole_sweeps:
+        larger = larger._replace(shadow_x=shadow_x[0], shadow_y=shadow_y[0])
     n_x, n_y = pair.overlap.shape
     larger.overlap[:n_x, :n_y] = pair.overlap
-    larger.distance[:] = pair.distance
+    for name in ("distance", "phase", "ratios"):
+        getattr(larger, name)[:] = getattr(pair, name)
+    for name in ("mates", "names_x", "names_y"):
+        for new, old in zip(getattr(larger, name), getattr(pair, name), strict=True):
+            new[: len(old)] = old
     return larger
+
+
+def moves_of(
+    model: Model,
+    *,
+    nugget: float = 0.0,
+    matching: bool = False,
+    reach: int = -1,
+    split_merge: int = 0,
+    has_log_merge: bool = False,
+) -> Moves:
+    """Return what chains do, and room for it."""
+    sizes = len(model.log_size) if split_merge > 0 else 1
+    log_grown = np.zeros(sizes)
+    log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
+    order, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(2))
+    sides = empty_chain(0, model.points.shape[1], 4)
+    return Moves(nugget, int(matching), reach, split_merge, int(has_log_merge), log_grown, order, moved, sides)

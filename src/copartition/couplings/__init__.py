@@ -21,11 +21,13 @@ from copartition.compiled.kernel import Kernel
 from copartition.couplings.base import Coupling
 from copartition.couplings.common import Common
 from copartition.couplings.independent import Independent
+from copartition.couplings.matched import Matched
 from copartition.couplings.maximal import Maximal
+from copartition.couplings.path import Path
 from copartition.couplings.transport import Transport
 from copartition.validation import shorten
 
-COUPLINGS: dict[str, type[Coupling]] = {c.name: c for c in (Transport, Maximal, Common, Independent)}
+COUPLINGS: dict[str, type[Coupling]] = {c.name: c for c in (Path, Matched, Transport, Maximal, Common, Independent)}
 
 
 def check_coupling(value: Any) -> Coupling:

@@ -26,6 +26,10 @@ class Coupling:
 
     name: str
     partner: Kernel
+    matching = False
+    """Whether the function looks at ``pair[0].mates``, which clusters go with each other."""
+    reach = -1
+    """Chains that differ in at most so many points are coupled over whole sweeps (`copartition.path`)."""
 
     def __init__(self, nugget: float = 0.0) -> None:
         self.nugget = probability("nugget", nugget)

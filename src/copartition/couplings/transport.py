@@ -71,14 +71,12 @@ def dominant_partner(pair, n_x, n_y, i):
 
 
 @inner
-def load_problem(pair, n_x, n_y, total_x, total_y):
-    """Write down the choices of positive weight and the cells whose gain is not 0; return their numbers."""
+def load_cells(pair, m, n):
+    """Write down the cells of the m rows and n columns of the problem whose gain is not 0; return their number."""
     p = pair[0]
     work = p.work
     overlap, gains, slots = p.overlap, p.gains, work.order
     cell_row, cell_column, cell_gain = work.cell_row, work.cell_column, work.cell_gain
-    m = load_law(p.x.weights, n_x, total_x, work.rows, work.left_x)
-    n = load_law(p.y.weights, n_y, total_y, work.columns, work.left_y)
     for b in range(n):
         slots[b] = p.y.slots[work.columns[b]]
     cells = 0
@@ -91,7 +89,7 @@ def load_problem(pair, n_x, n_y, total_x, total_y):
                 cell_column[cells] = b
                 cell_gain[cells] = gain
                 cells += 1
-    return m, n, cells
+    return cells
 
 
 @inner
@@ -243,17 +241,20 @@ def core_partner(work, m, n, cells, row, level):
 
 
 @inner
-def planned_partner(pair, n_x, n_y, total_x, total_y, i, level):
-    """Return the choice of y at which the mass in row i of the optimal plan passes `level`: steps 2 and 3.
+def partner_by_plan(pair, m, n, i, level):
+    """Return the choice of y at which the mass of i in the optimal plan passes `level`: steps 2 and 3.
 
-    -1 if rounding leaves nothing to choose.
+    The plan is between the m choices of x in ``work.rows`` and the n of y in ``work.columns``, of masses
+    ``work.left_x`` and ``work.left_y``. -1 if rounding leaves nothing to choose.
     """
     work = reference(pair[0].work)
     w = work[0]
-    m, n, cells = load_problem(pair, n_x, n_y, total_x, total_y)
+    cells = load_cells(pair, m, n)
     row = 0
-    while w.rows[row] != i:
+    while row < m and w.rows[row] != i:
         row += 1
+    if row == m:
+        return -1
     last = -1
     placed = 1.0
     while placed > 0.0:
@@ -281,8 +282,16 @@ def transport(pair, n_x, n_y, total_x, total_y, i, u):
     j = dominant_partner(pair, n_x, n_y, i)
     if j >= 0 and level < y[j] / total_y:
         return j
-    j = planned_partner(pair, n_x, n_y, total_x, total_y, i, level)
+    w = pair[0].work
+    m = load_law(x, n_x, total_x, w.rows, w.left_x)
+    n = load_law(y, n_y, total_y, w.columns, w.left_y)
+    j = partner_by_plan(pair, m, n, i, level)
     return j if j >= 0 else draw(y, n_y, u * total_y)
+
+
+def hamming_gains(n_points: int) -> np.ndarray:
+    """Return the gain for clusters that share 0, 1, ..., `n_points` points: (c + 1)^2 - c^2, less 1 and halved."""
+    return np.arange(n_points + 1)
 
 
 class Transport(Coupling):
@@ -316,10 +325,9 @@ class Transport(Coupling):
 
         For the variation of information they are rounded to multiples of 2^-40, so that the solver stays exact.
         """
-        shared = np.arange(n_points + 1)
         if self.metric == "hamming":
-            return shared
-        shared = shared.astype(float)
+            return hamming_gains(n_points)
+        shared = np.arange(n_points + 1.0)
         log_shared = np.log(np.maximum(shared, 1.0))
         increments = (shared + 1.0) * np.log1p(shared) - shared * log_shared
         return np.rint(increments * 2.0**40).astype(np.int64)

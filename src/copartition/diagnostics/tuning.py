@@ -56,7 +56,7 @@ class Tuned:
     ----------
     lag, burn_in, min_sweeps : int
         What is recommended.
-    coupling, init
+    coupling, split_merge, init
         What the pilot was run with, and `estimate` is going to be.
     inefficiency : float
         Predicted work for a given precision, in multiples of what an ordinary chain needs after a free burn-in.
@@ -79,6 +79,7 @@ class Tuned:
     burn_in: int
     min_sweeps: int
     coupling: Coupling
+    split_merge: int
     init: Any
     inefficiency: float
     sweeps: float

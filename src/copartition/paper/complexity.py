@@ -30,9 +30,18 @@ def timed(desk: Desk, n_points: int, n_clusters: int) -> dict[str, float]:
     """Return microseconds of a coupled and of two single sweeps, from the true labels, and the number of clusters."""
     target, labels = planted(desk.seed, n_points, n_clusters)
     with ThreadPoolExecutor(1) as here:
-        single = cp.sample(target, cp.n_clusters(), sweeps=5 * SWEEPS, burn_in=0, chains=2, init=labels, executor=here)
+        single = cp.sample(
+            target, cp.n_clusters(), sweeps=5 * SWEEPS, burn_in=0, chains=2, split_merge=0, init=labels, executor=here
+        )
         m = cp.meeting_times(
-            target, replicates=4, lag=SWEEPS, max_sweeps=2 * SWEEPS, init=labels, seed=desk.seed, executor=here
+            target,
+            replicates=4,
+            coupling="transport",
+            lag=SWEEPS,
+            max_sweeps=2 * SWEEPS,
+            init=labels,
+            seed=desk.seed,
+            executor=here,
         )
     coupled = max(1, int((m.meeting_times - m.lag).sum()))
     return {

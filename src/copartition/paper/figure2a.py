@@ -23,7 +23,7 @@ def add_predictive_density(desk: Desk, section: Section) -> None:
     functional = cp.predictive_density(GRID)
     authors = desk.estimate(
         "Figure 2A, authors' settings", posterior, functional,
-        replicates=desk.scale.density, burn_in=10, min_sweeps=100, lag=1,
+        replicates=desk.scale.density, burn_in=10, min_sweeps=100, lag=1, coupling="transport",
     )  # fmt: skip
     desk.tell("Figure 2A, tuning", 0, 1)
     tuned = cp.tune(posterior, functional, pairs=desk.scale.pilot, seed=desk.seed)

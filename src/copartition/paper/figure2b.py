@@ -90,7 +90,7 @@ def _authors(desk: Desk, posterior: cp.Mixture) -> Arm:
         with ThreadPoolExecutor(1) as here:
             e = cp.estimate_within(
                 posterior, cp.largest_clusters(1), workers=PIECE, deadline=_deadline(desk), burn_in=1, min_sweeps=120,
-                lag=1, seed=_seed(desk, 0, piece), executor=here,
+                lag=1, coupling="transport", seed=_seed(desk, 0, piece), executor=here,
             )  # fmt: skip
         assert e.completed is not None
         return {"values": np.where(e.completed > 0, e.values[:, 0], np.nan).tolist()}
@@ -109,7 +109,7 @@ def _single(desk: Desk, posterior: cp.Mixture) -> Arm:
         with ThreadPoolExecutor(1) as here:
             e = cp.sample_within(
                 posterior, cp.largest_clusters(1), workers=PIECE, deadline=_deadline(desk), burn_in=1,
-                seed=_seed(desk, 1, piece), executor=here,
+                split_merge=0, seed=_seed(desk, 1, piece), executor=here,
             )  # fmt: skip
         return {"values": e.values[:, 0].tolist()}
 

@@ -29,7 +29,7 @@ def figure3(desk: Desk) -> Section:
     estimates = {
         count: desk.estimate(
             f"Figure 3, {count} points", line.posterior(count), cp.predictive_density(GRID),
-            replicates=replicates, **settings_for(count),
+            replicates=replicates, coupling="transport", **settings_for(count),
         )
         for count, replicates in desk.scale.sizes.items()
     }  # fmt: skip

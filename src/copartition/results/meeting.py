@@ -22,6 +22,8 @@ class MeetingTimes:
         For each pair the Hamming distance at times lag, lag + 1, ..., tau, if traces were asked for.
     lag, max_sweeps, seed : int
     coupling : str
+    split_merge : int
+        Split-merge moves after every sweep.
     """
 
     meeting_times: np.ndarray
@@ -32,6 +34,7 @@ class MeetingTimes:
     max_sweeps: int
     seed: int
     coupling: str
+    split_merge: int = 0
 
     @property
     def censored(self) -> int:
@@ -42,8 +45,9 @@ class MeetingTimes:
         """Return a few lines for a person to read."""
         coupled = self.meeting_times - self.lag
         mean, median, q95 = coupled.mean(), np.median(coupled), np.quantile(coupled, 0.95)
+        moves = f", {self.split_merge} split-merge moves a sweep" if self.split_merge else ""
         lines = [
-            f"{len(coupled)} pairs, coupling {self.coupling}, lag {self.lag}",
+            f"{len(coupled)} pairs, coupling {self.coupling}{moves}, lag {self.lag}",
             f"sweeps to meet   mean {mean:.1f}   median {median:.0f}   95 % {q95:.0f}   largest {coupled.max()}",
             f"CPU seconds      mean {self.seconds.mean():.3g}   median {np.median(self.seconds):.3g}",
         ]

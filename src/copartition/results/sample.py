@@ -26,6 +26,8 @@ class Sample:
     sweeps, burn_in, seed : int
     components : list of str
         What each component is.
+    split_merge : int
+        Split-merge moves after every sweep.
     """
 
     draws: np.ndarray = field(repr=False)
@@ -35,6 +37,7 @@ class Sample:
     burn_in: int
     seed: int
     components: list[str] = field(default_factory=list, repr=False)
+    split_merge: int = 0
 
     @property
     def mean(self) -> np.ndarray:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from copartition.chain import check_start
-from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, bind_all
 from copartition.replicate import UNBOUNDED, Job, Settings
+from copartition.runs.kernels import choose_moves
 from copartition.runs.pilot import tune
+from copartition.start import check_start
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer, shorten
 
@@ -25,6 +25,7 @@ class Choice:
     min_sweeps: int | None = None
     lag: int | None = None
     coupling: str | Coupling | None = None
+    split_merge: int | str | None = None
     init: Any = None
 
     def completed(
@@ -34,8 +35,15 @@ class Choice:
         if isinstance(settings, str):
             if settings != "auto":
                 raise ValueError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
-            coupling = "transport" if self.coupling is None else self.coupling
-            settings = tune(target, functional, coupling=coupling, init=self.init, seed=seed, progress=progress)
+            settings = tune(
+                target,
+                functional,
+                coupling=self.coupling,
+                split_merge=self.split_merge,
+                init=self.init,
+                seed=seed,
+                progress=progress,
+            )
         if settings is None:
             settings_or_defaults: Any = DEFAULTS
         elif isinstance(settings, Tuned):
@@ -49,7 +57,7 @@ class Choice:
         return Choice(**chosen)
 
 
-DEFAULTS = Choice(burn_in=100, min_sweeps=500, lag=100, coupling="transport", init=None)
+DEFAULTS = Choice(burn_in=100, min_sweeps=500, lag=100)
 
 
 def make_job(
@@ -68,12 +76,13 @@ def make_job(
             raise ValueError(
                 f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
             )
+    coupling, split_merge = choose_moves(target, choice.coupling, choice.split_merge)
     target, functionals = bind_all(target, as_list(functional))
     return Job(
         target=target,
         functionals=functionals,
-        coupling=check_coupling(choice.coupling),
+        coupling=coupling,
         start=check_start(target, choice.init),
-        settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps),
+        settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps, split_merge),
         seed=integer("seed", seed, 0),
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chain import advance_chain, record_chain, start_chain
+from copartition.chain import advance_chain, record_chain
 from copartition.compiled.random import stream
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
@@ -29,6 +29,7 @@ from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
 from copartition.runs.estimating import ReplicateError
 from copartition.runs.parallel import run_pieces
+from copartition.start import start_chain
 from copartition.targets.base import Target
 from copartition.validation import integer, positive_number, shorten
 
@@ -64,6 +65,7 @@ def estimate_within(
     min_sweeps: int | None = None,
     lag: int | None = None,
     coupling: str | Coupling | None = None,
+    split_merge: int | str | None = None,
     init: Any = None,
     seed: int = 0,
     executor: Executor | None = None,
@@ -73,7 +75,7 @@ def estimate_within(
 
     Parameters
     ----------
-    target, functional, settings, burn_in, min_sweeps, lag, coupling, init, seed
+    target, functional, settings, burn_in, min_sweeps, lag, coupling, split_merge, init, seed
         See `estimate`. Replicate r of worker w draws from ``SeedSequence(seed, spawn_key=(w, r))``.
     workers : int
         Number of independent workers, whatever the number of cores.
@@ -102,13 +104,11 @@ def estimate_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    given = Choice(burn_in, min_sweeps, lag, coupling, init)
+    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
     choice = given.completed(settings, target, functional, seed, progress)
     job = make_job(target, functional, choice, seed, None)
     outcomes = run_pieces(partial(_work, job, deadline), workers, executor, progress, "workers")
-    description = describe(job, target.default_start if choice.init is None else choice.init) | {
-        "deadline": repr(deadline)
-    }
+    description = describe(job, choice.init) | {"deadline": repr(deadline)}
     *columns, completed = (np.array(column) for column in zip(*outcomes, strict=True))
     _check_finite(columns[0])
     return replace(estimate_of(Results(np.arange(workers), *columns), description), completed=completed)
@@ -169,6 +169,7 @@ def sample_within(
     workers: int,
     deadline: Sweeps | Seconds,
     burn_in: int = 0,
+    split_merge: int | str = "auto",
     init: Any = None,
     seed: int = 0,
     executor: Executor | None = None,
@@ -178,8 +179,8 @@ def sample_within(
 
     Parameters
     ----------
-    target, functional, init, seed, executor, progress
-        See `estimate_within`.
+    target, functional, split_merge, init, seed, executor, progress
+        See `sample` and `estimate_within`.
     workers : int
         Number of independent chains.
     deadline : Sweeps or Seconds
@@ -194,7 +195,7 @@ def sample_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    job = make_job(target, functional, Choice(burn_in, burn_in, 1, "independent", init), seed, None)
+    job = make_job(target, functional, Choice(burn_in, burn_in, 1, "independent", split_merge, init), seed, None)
     outcomes = run_pieces(partial(_average, job, deadline), workers, executor, progress, "workers")
     description = describe(job, init) | {
         "deadline": repr(deadline),
@@ -210,9 +211,9 @@ def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) ->
     begin = time.thread_time()
     random = stream(job.seed, worker)
     chain = start_chain(job.target, job.start, random)
-    burn_in = job.settings.burn_in
+    burn_in, split_merge = job.settings.burn_in, job.settings.split_merge
     if burn_in:
-        chain = advance_chain(job.target, chain, random, burn_in)
+        chain = advance_chain(job.target, chain, random, burn_in, split_merge)
     total = np.zeros(job.size)
     kept = 0
     chunks = Chunks(job.target.n_points)
@@ -220,7 +221,7 @@ def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) ->
         pause()
         left = deadline.count - burn_in - kept if isinstance(deadline, Sweeps) else 1 << 40
         draws = np.zeros((chunks.next(max(1, int(left))), job.size))
-        chain = record_chain(job.target, chain, random, job.functionals[0], draws)
+        chain = record_chain(job.target, chain, random, job.functionals[0], draws, split_merge)
         total += draws.sum(axis=0)
         kept += len(draws)
     return total / kept, burn_in + kept, time.thread_time() - begin

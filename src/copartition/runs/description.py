@@ -11,6 +11,7 @@ import numpy as np
 from copartition.compiled.kernel import Kernel, code_hash
 from copartition.functionals import Functional
 from copartition.replicate import Job
+from copartition.start import describe_start
 from copartition.targets.base import Target
 
 
@@ -27,8 +28,8 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "functionals": [{"name": f.name, "size": f.size, **f.about} for f in job.functionals],
         "components": [name for f in job.functionals for name in f.components],
         "coupling": repr(job.coupling),
-        "init": job.target.default_start if init is None else init if isinstance(init, str) else "labels",
-        "start_fingerprint": _digest([job.start.tobytes()]),
+        "init": describe_start(job.target, init),
+        "start_fingerprint": _digest([job.start.labels.tobytes()]),
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
         "seed": job.seed,
         "histogram": getattr(job.target, "histogram", None),
@@ -39,7 +40,8 @@ def target_fingerprint(target: Target) -> str:
     """Return a hash of everything that the law of a target depends on: its arrays and its code."""
     arrays = [np.asarray(field) for field in target.model]
     shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
-    return _digest([shapes, *[array.tobytes() for array in arrays], code_hash(target.log_predictive.function)])
+    code = [code_hash(function.function) for function in (target.log_predictive, target.log_merge)]
+    return _digest([shapes, *[array.tobytes() for array in arrays], *code])
 
 
 def _functional_bytes(functional: Functional) -> bytes:

@@ -40,6 +40,7 @@ def estimate(
     min_sweeps: int | None = None,
     lag: int | None = None,
     coupling: str | Coupling | None = None,
+    split_merge: int | str | None = None,
     init: Any = None,
     seed: int = 0,
     max_sweeps: int | None = None,
@@ -64,7 +65,7 @@ def estimate(
         (so that components close to 0 do not keep the run going; one whose largest mean is 0 has no end but that
         of `replicates`).
     settings : Tuned or "auto", optional
-        What `tune` recommends for the five arguments that follow; ``"auto"`` runs the pilot here. An argument that is
+        What `tune` recommends for the six arguments that follow; ``"auto"`` runs the pilot here. An argument that is
         given as well wins.
     burn_in, min_sweeps : int, optional
         Every replicate averages over sweeps `burn_in` to `min_sweeps` of its first chain, and corrects the average.
@@ -72,9 +73,9 @@ def estimate(
     lag : int, optional
         Sweeps that the first chain of a pair is ahead of the second, 100 if left out.
     coupling : str or Coupling, optional
-        See `meeting_times`; transport if left out.
-    init : str or array of int, optional
-        Where chains start, see `meeting_times`.
+    split_merge : int or "auto", optional
+    init : str, array of int or Start, optional
+        How chains move and where they start, see `meeting_times`.
     seed : int
         Replicate i draws from ``SeedSequence(seed, spawn_key=(i,))``: the same bits on any executor.
     max_sweeps : int, optional
@@ -101,7 +102,7 @@ def estimate(
     >>> low, high = e.interval(0.95)
     """
     rule = stopping_rule(replicates, target_stderr, target_relative)
-    given = Choice(burn_in, min_sweeps, lag, coupling, init)
+    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
     choice = given.completed(settings, target, functional, seed, progress is True)
     job = make_job(target, functional, choice, seed, max_sweeps)
     sizes = [f.size for f in job.functionals]

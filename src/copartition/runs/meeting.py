@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition import gibbs
-from copartition.chain import check_start
+from copartition import steps
 from copartition.compiled.kernel import prepare
 from copartition.compiled.random import stream
-from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.pacing import Chunks, Pause
 from copartition.pair import NO_TRACE, advance_pair, start_pair
 from copartition.results import MeetingTimes
+from copartition.runs.kernels import choose_moves
 from copartition.runs.parallel import run_pieces
+from copartition.start import Beginning, check_start
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -36,7 +36,8 @@ def meeting_times(
     target: Target,
     *,
     replicates: int = 250,
-    coupling: str | Coupling = "transport",
+    coupling: str | Coupling | None = None,
+    split_merge: int | str | None = None,
     lag: int = 1,
     init: Any = None,
     max_sweeps: int = 100_000,
@@ -53,9 +54,12 @@ def meeting_times(
         The law that the chains sample from.
     replicates : int
         Number of pairs.
-    coupling : str or Coupling
-        ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``, or an object such as
-        ``Transport(metric="vi", nugget=0.01)``.
+    coupling : str or Coupling, optional
+        ``"path"`` if left out; ``"matched"``; those of the paper, ``"transport"``, ``"maximal"``, ``"common"``,
+        ``"independent"``; or an object such as ``Transport(metric="vi", nugget=0.01)``.
+    split_merge : int or "auto", optional
+        Split-merge moves after every sweep; ``"auto"``: as many as cost about half a sweep. Left out: ``"auto"``, or
+        none if a coupling is named, so that ``coupling="transport"`` is the method of the paper.
     lag : int
         Sweeps that the first chain of a pair is ahead of the second.
     init : str or array of int, optional
@@ -93,11 +97,11 @@ def meeting_times(
     lag = integer("lag", lag, 1)
     max_sweeps = integer("max_sweeps", max_sweeps, 1)
     seed = integer("seed", seed, 0)
-    coupling = check_coupling(coupling)
+    coupling, split_merge = choose_moves(target, coupling, split_merge)
     if max_sweeps < lag:
         raise ValueError(f"max_sweeps must be at least the lag, {lag}, got {max_sweeps}.")
     start = check_start(target, init)
-    work = partial(_meet, target, coupling, start, lag, max_sweeps, trace, seed)
+    work = partial(_meet, target, coupling, split_merge, start, lag, max_sweeps, trace, seed)
     meetings = run_pieces(work, replicates, executor, progress, "pairs")
     return MeetingTimes(
         meeting_times=np.array([lag + m.sweeps for m in meetings]),
@@ -108,13 +112,15 @@ def meeting_times(
         max_sweeps=max_sweeps,
         seed=seed,
         coupling=repr(coupling),
+        split_merge=split_merge,
     )
 
 
 def _meet(
     target: Target,
     coupling: Coupling,
-    start: np.ndarray,
+    split_merge: int,
+    start: Beginning,
     lag: int,
     max_sweeps: int,
     trace: bool,
@@ -123,9 +129,11 @@ def _meet(
     pause: Pause,
 ) -> Meeting:
     """Run pair `index` until it meets or the cap is reached."""
-    prepare(gibbs.run_pair, coupling.partner)  # compiling is not part of the time of a pair
+    prepare(
+        steps.run_pair, steps.step_pair, target.log_predictive, target.log_merge, coupling.partner
+    )  # not part of the time of a pair
     random = stream(seed, index)
-    pair = start_pair(target, coupling, start, lag, random, pause)
+    pair = start_pair(target, coupling, start, lag, random, pause, split_merge)
     traces = [pair.distance.copy()]
     chunks = Chunks(target.n_points)
     done = 0
@@ -134,7 +142,7 @@ def _meet(
         pause()
         sweeps = chunks.next(max_sweeps - lag - done)
         distances = np.zeros(sweeps + 1, dtype=np.int64) if trace else NO_TRACE
-        pair, made = advance_pair(target, coupling, pair, random, sweeps, distances)
+        pair, made = advance_pair(target, coupling, pair, random, sweeps, distances, split_merge)
         done += made
         traces.append(distances[1 : made + 1])
     seconds = time.thread_time() - begin

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition import gibbs
-from copartition.chain import check_start
+from copartition import steps
 from copartition.compiled.kernel import prepare
 from copartition.compiled.random import stream
-from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.tuning import (
@@ -34,9 +32,11 @@ from copartition.functionals import Functional, as_list, bind_all, largest_clust
 from copartition.pacing import Chunks, Pause
 from copartition.pair import start_pair
 from copartition.results import MeetingTimes
+from copartition.runs.kernels import choose_moves
 from copartition.runs.meeting import meeting_times
 from copartition.runs.parallel import run_pieces
 from copartition.runs.sampling import run_chain
+from copartition.start import Beginning, check_start
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 from copartition.variance import asymptotic_variance
@@ -59,7 +59,8 @@ def tune(
     functional: Functional | Sequence[Functional] | None = None,
     *,
     pairs: int = 400,
-    coupling: str | Coupling = "transport",
+    coupling: str | Coupling | None = None,
+    split_merge: int | str | None = None,
     init: Any = None,
     seed: int = 0,
     max_sweeps: int = 20_000,
@@ -81,7 +82,7 @@ def tune(
         What is going to be estimated; left out, the number of clusters and the shares of the three largest.
     pairs : int
         Number of pairs of the last and largest part of the pilot.
-    coupling, init, seed, executor, progress
+    coupling, split_merge, init, seed, executor, progress
         See `meeting_times`.
     max_sweeps : int
         The most sweeps of a pair; if some have not met by then, no settings are recommended.
@@ -109,11 +110,13 @@ def tune(
     if functional is None:
         functional = [n_clusters(), largest_clusters(3)]
     functionals = as_list(functional)
+    coupling, split_merge = choose_moves(target, coupling, split_merge)
     pilot = _Pilot(
         target=target,
         functionals=functionals,
         pairs=integer("pairs", pairs, STAGE_PAIRS),
-        coupling=check_coupling(coupling),
+        coupling=coupling,
+        split_merge=split_merge,
         init=init,
         seed=integer("seed", seed, 0),
         max_sweeps=integer("max_sweeps", max_sweeps, 1),
@@ -134,6 +137,7 @@ class _Pilot:
         functionals: list[Functional],
         pairs: int,
         coupling: Coupling,
+        split_merge: int,
         init: Any,
         seed: int,
         max_sweeps: int,
@@ -144,6 +148,7 @@ class _Pilot:
         self.bound = bind_all(target, functionals)
         self.pairs = pairs
         self.coupling = coupling
+        self.split_merge = split_merge
         self.init = init
         self.max_sweeps = max_sweeps
         self.stages: list[Stage] = []
@@ -178,6 +183,7 @@ class _Pilot:
             self.target,
             replicates=STAGE_PAIRS,
             coupling=self.coupling,
+            split_merge=self.split_merge,
             lag=lag,
             init=self.init,
             max_sweeps=self.max_sweeps,
@@ -194,7 +200,9 @@ class _Pilot:
         seed = self._next_seed()
         target, functionals = self.bound
         start = check_start(target, self.init)
-        work = partial(_run_pair, target, functionals, self.coupling, start, lag, self.max_sweeps, seed)
+        work = partial(
+            _run_pair, target, functionals, self.coupling, self.split_merge, start, lag, self.max_sweeps, seed
+        )
         results = run_pieces(work, self.pairs, self._executor, self._progress, "pilot pairs")
         m = MeetingTimes(
             meeting_times=np.array([lag + len(pair.differences) for pair in results]),
@@ -205,6 +213,7 @@ class _Pilot:
             max_sweeps=self.max_sweeps,
             seed=seed,
             coupling=repr(self.coupling),
+            split_merge=self.split_merge,
         )
         return m, [pair.differences for pair in results]
 
@@ -240,7 +249,9 @@ class _Pilot:
         variances = []
         for functional in functionals:
             columns = _spaced(functional.size)
-            work = partial(run_chain, target, functional, columns, start, length, CHAIN_LENGTH * length, seed)
+            work = partial(
+                run_chain, target, functional, columns, self.split_merge, start, length, CHAIN_LENGTH * length, seed
+            )
             results = run_pieces(work, CHAINS, self._executor, self._progress, "pilot chains")
             variances.append(asymptotic_variance(np.stack([draws for draws, _ in results])))
             self.sweeps += sweeps
@@ -266,7 +277,8 @@ def _run_pair(
     target: Target,
     functionals: tuple[Functional, ...],
     coupling: Coupling,
-    start: np.ndarray,
+    split_merge: int,
+    start: Beginning,
     lag: int,
     max_sweeps: int,
     seed: int,
@@ -274,10 +286,18 @@ def _run_pair(
     pause: Pause,
 ) -> _PilotPair:
     """Run pair `index` until it meets; keep h(X) - h(Y) before each coupled sweep, of some components at least."""
-    prepare(gibbs.run_chain, compare_pair, coupling.partner)
+    prepare(
+        steps.run_chain,
+        compare_pair,
+        steps.step_chain,
+        steps.step_pair,
+        target.log_predictive,
+        target.log_merge,
+        coupling.partner,
+    )
     random = stream(seed, index)
     begin = time.thread_time()
-    pair = start_pair(target, coupling, start, lag, random, pause)
+    pair = start_pair(target, coupling, start, lag, random, pause, split_merge)
     shown = _shown([f.size for f in functionals])
     chunks = Chunks(target.n_points)
     differences = [np.zeros((0, len(shown)))]
@@ -285,7 +305,7 @@ def _run_pair(
     while pair.distance[0] > 0 and lag + done < max_sweeps:
         pause()
         sweeps = min(ROWS, chunks.next(max_sweeps - lag - done))
-        pair, rows = advance_and_compare(target, functionals, coupling, pair, random, sweeps)
+        pair, rows = advance_and_compare(target, functionals, coupling, pair, random, sweeps, split_merge)
         differences.append(rows[:, shown])
         done += len(rows)
     return _PilotPair(bool(pair.distance[0] == 0), time.thread_time() - begin, np.concatenate(differences))
@@ -317,6 +337,7 @@ def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], va
         burn_in=burn_in,
         min_sweeps=min_sweeps,
         coupling=pilot.coupling,
+        split_merge=pilot.split_merge,
         init=pilot.init,
         inefficiency=predicted_inefficiency(burn_in, mean, tail),
         sweeps=min_sweeps + mean,

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from copartition import gibbs
-from copartition.chain import advance_chain, check_start, record_chain, start_chain
+from copartition import steps
+from copartition.chain import advance_chain, record_chain
 from copartition.compiled.kernel import prepare
 from copartition.compiled.random import stream
 from copartition.functionals import Functional, bind_all
 from copartition.pacing import Chunks, Pause
 from copartition.results import Sample
+from copartition.runs.kernels import choose_split_merge
 from copartition.runs.parallel import run_pieces
+from copartition.start import Beginning, check_start, start_chain
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -30,6 +32,7 @@ def sample(
     sweeps: int = 10_000,
     burn_in: int = 1_000,
     chains: int = 4,
+    split_merge: int | str = "auto",
     init: Any = None,
     seed: int = 0,
     executor: Executor | None = None,
@@ -49,7 +52,9 @@ def sample(
         Sweeps that are thrown away first.
     chains : int
         Number of independent chains.
-    init : str or array of int, optional
+    split_merge : int or "auto"
+        Split-merge moves after every sweep, 0 for plain Gibbs sampling; see `meeting_times`.
+    init : str, array of int or Start, optional
         Where chains start; see `meeting_times`.
     seed : int
         Chain i draws from ``SeedSequence(seed, spawn_key=(i,))``.
@@ -76,9 +81,10 @@ def sample(
     burn_in = integer("burn_in", burn_in, 0)
     chains = integer("chains", chains, 1)
     seed = integer("seed", seed, 0)
+    split_merge = choose_split_merge(target, split_merge)
     start = check_start(target, init)
     columns = np.arange(functional.size)
-    work = partial(run_chain, target, functional, columns, start, burn_in, sweeps, seed)
+    work = partial(run_chain, target, functional, columns, split_merge, start, burn_in, sweeps, seed)
     results = run_pieces(work, chains, executor, progress, "chains")
     return Sample(
         draws=np.stack([draws for draws, _ in results]),
@@ -88,6 +94,7 @@ def sample(
         burn_in=burn_in,
         seed=seed,
         components=functional.components,
+        split_merge=split_merge,
     )
 
 
@@ -95,7 +102,8 @@ def run_chain(
     target: Target,
     functional: Functional,
     columns: np.ndarray,
-    start: np.ndarray,
+    split_merge: int,
+    start: Beginning,
     burn_in: int,
     sweeps: int,
     seed: int,
@@ -103,7 +111,8 @@ def run_chain(
     pause: Pause,
 ) -> tuple[np.ndarray, float]:
     """Run chain `index`; return its draws of the components `columns`, and its CPU seconds."""
-    prepare(gibbs.run_chain, gibbs.record_chain, target.log_predictive)  # compiling is not part of the time of a chain
+    # Compiling is not part of the time of a chain.
+    prepare(steps.run_chain, steps.record_chain, steps.step_chain, target.log_predictive, target.log_merge)
     random = stream(seed, index)
     begin = time.thread_time()
     chain = start_chain(target, start, random)
@@ -113,14 +122,14 @@ def run_chain(
     while done < burn_in:
         pause()
         made = chunks.next(burn_in - done)
-        chain = advance_chain(target, chain, random, made)
+        chain = advance_chain(target, chain, random, made, split_merge)
         done += made
     done = 0
     while done < sweeps:
         pause()
         made = chunks.next(min(sweeps - done, max(1, CELLS // functional.size)))
         rows = np.zeros((made, functional.size))
-        chain = record_chain(target, chain, random, functional, rows)
+        chain = record_chain(target, chain, random, functional, rows, split_merge)
         draws[done : done + made] = rows[:, columns]
         done += made
     return draws, time.thread_time() - begin

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from copartition.compiled.kernel import Kernel, kernel
-from copartition.compiled.state import Model, log_predictive_signature
+from copartition.compiled.state import Model, log_merge_signature, log_predictive_signature
 from copartition.partition import canonical
 from copartition.targets.priors import Prior, check_prior
 from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
@@ -27,6 +27,19 @@ log_predictive = kernel(log_predictive_signature, "model, chain, n_choices, n")
 It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain[0].weights``, prior
 aside. The point is in no cluster at that moment: sizes, sums and labels are those of the other points.
 """
+
+log_merge = kernel(log_merge_signature, "model, chain, a, b")
+"""Decorator of a target's compiled function ``f(model, chain, a, b)``, which makes split-merge moves faster.
+
+It returns the log of the density of all points of the clusters `a` and `b` as one cluster, divided by their density as
+two, prior aside, from the sizes and sums of the two clusters.
+"""
+
+
+@log_merge
+def no_log_merge(model, chain, a, b):
+    """Stand where a target gives no `log_merge`; never called."""
+    return np.nan
 
 
 class Target:
@@ -46,6 +59,12 @@ class Target:
         Whatever the function needs to know, found again as ``model[0].table`` and so on.
     palette : int, default 0
         Number of labels if that is fixed (graph colouring); 0 if clusters come and go.
+    exchangeable : bool, default False
+        Promise that `log_predictive` is the predictive density of points that are exchangeable within a cluster, and
+        knows a cluster by its size and sums alone. Then it also holds for clusters that are only growing, which is
+        what split-merge moves need. Every `Mixture` promises it.
+    log_merge : Kernel, optional
+        A function decorated with `copartition.log_merge`, for faster split-merge moves; includes the promise.
     copy : bool, default True
         Copy `points`; without, nobody may change them any more.
 
@@ -68,12 +87,16 @@ class Target:
         parameters: Any = None,
         integers: Any = None,
         palette: int = 0,
+        exchangeable: bool = False,
+        log_merge: Kernel | None = None,
         copy: bool = True,
     ) -> None:
         if not isinstance(log_predictive, Kernel):
             raise TypeError(
                 f"log_predictive must be a function decorated with copartition.log_predictive, got {log_predictive!r}."
             )
+        if log_merge is not None and not isinstance(log_merge, Kernel):
+            raise TypeError(f"log_merge must be a function decorated with copartition.log_merge, got {log_merge!r}.")
         rows = finite_array("points", points, (2,))
         if len(rows) == 0:
             raise ValueError(f"points must have at least one row, got an array of shape {rows.shape}.")
@@ -82,6 +105,9 @@ class Target:
         self.n_points = len(rows)
         self.prior = prior
         self.log_predictive = log_predictive
+        self.has_log_merge = log_merge is not None
+        self.log_merge = no_log_merge if log_merge is None else log_merge
+        self.is_exchangeable = bool(exchangeable) or self.has_log_merge
         self.model = Model(
             points=rows,
             table=np.zeros((0, 0)) if table is None else number_array("table", table, 2),
@@ -96,6 +122,8 @@ class Target:
                 f"prior must give {self.n_points + 1} numbers as log_size and at least one as log_new, got "
                 f"{len(self.model.log_size)} and {len(self.model.log_new)}."
             )
+        if self.is_exchangeable and self.model.palette:
+            raise ValueError(f"exchangeable targets have no palette, got palette={self.model.palette}.")
 
     def check_labels(self, labels: Any, name: str = "labels") -> np.ndarray:
         """Return `labels` in canonical numbering if the target gives the partition a positive probability."""

@@ -7,17 +7,25 @@ the predictive law of a point is then, independently in each dimension,
 
     N( s / (kappa + c),  1 + 1 / (kappa + c) ).
 
+Two clusters of a and b points with sums s and t, and precisions A = kappa + a, B = kappa + b, C = kappa + a + b, are as
+likely together as apart, up to the factor
+
+    sqrt(A B / (kappa C)) * exp( kappa |s + t|^2 / (2 C (A + B))  -  A B |s / A - t / B|^2 / (2 (A + B)) ),
+
+a form in which no digits are lost where clusters lie far from the prior mean.
+
 Where all kappa are equal (always, for scalar standard deviations) everything but ``|x - s / (kappa + c)|^2`` is a
 number that depends on c alone, looked up in a table.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from copartition.targets.base import log_predictive
+from copartition.targets.base import log_merge, log_predictive
 from copartition.targets.mixture import Component, Prepared
 from copartition.validation import finite_array, positive_definite, shorten
 
@@ -55,6 +63,37 @@ def anisotropic(model, chain, n_choices, n):
             difference = points[n, d] * precision - sums[k, d]
             squares += difference * difference / (precision * (precision + 1.0))
         weights[k] = table[size, 0] - 0.5 * squares
+
+
+@log_merge
+def isotropic_merge(model, chain, a, b):
+    """Log density of the points of two clusters as one, against two, where every dimension has the same kappa."""
+    kappa, sums = model[0].parameters[0], chain[0].sums
+    of_a, of_b = kappa + chain[0].sizes[a], kappa + chain[0].sizes[b]
+    of_both = of_a + chain[0].sizes[b]
+    together = apart = 0.0
+    for d in range(sums.shape[1]):
+        total = sums[a, d] + sums[b, d]
+        difference = sums[a, d] / of_a - sums[b, d] / of_b
+        together += total * total
+        apart += difference * difference
+    exponent = (kappa / of_both * together - of_a * of_b * apart) / (of_a + of_b)
+    return 0.5 * (sums.shape[1] * (math.log(of_a / kappa) + math.log(of_b / of_both)) + exponent)
+
+
+@log_merge
+def anisotropic_merge(model, chain, a, b):
+    """The same where the dimensions differ."""
+    kappa, sums = model[0].parameters, chain[0].sums
+    size_a, size_b = chain[0].sizes[a], chain[0].sizes[b]
+    result = 0.0
+    for d in range(sums.shape[1]):
+        of_a, of_b, of_both = kappa[d] + size_a, kappa[d] + size_b, kappa[d] + size_a + size_b
+        total = sums[a, d] + sums[b, d]
+        difference = sums[a, d] / of_a - sums[b, d] / of_b
+        exponent = (kappa[d] / of_both * total * total - of_a * of_b * difference * difference) / (of_a + of_b)
+        result += 0.5 * (math.log(of_a / kappa[d]) + math.log(of_b / of_both) + exponent)
+    return result
 
 
 class Gaussian(Component):
@@ -116,11 +155,13 @@ class Gaussian(Component):
         points = self.transform(data)
         sizes = np.arange(n_points + 1.0)
         if np.all(kappa == kappa[0]):
-            return Prepared(isotropic, points, _table(kappa[0] + sizes, n_columns), log_constant=constant)
+            table = _table(kappa[0] + sizes, n_columns)
+            return Prepared(isotropic, points, table, kappa[:1], log_merge=isotropic_merge, log_constant=constant)
         log_variance = np.zeros(n_points + 1)
         for value in kappa:
             log_variance += np.log1p(1.0 / (value + sizes))
-        return Prepared(anisotropic, points, -0.5 * log_variance[:, None], kappa, log_constant=constant)
+        table = -0.5 * log_variance[:, None]
+        return Prepared(anisotropic, points, table, kappa, log_merge=anisotropic_merge, log_constant=constant)
 
     def transform(self, data: np.ndarray) -> np.ndarray:
         """Return data in the coordinates of `prepare`."""

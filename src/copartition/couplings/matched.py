@@ -1,0 +1,84 @@
+"""Matched clusters: as good as optimal transport, and hardly dearer than two chains on their own.
+
+Before a point is placed, every cluster of x goes with at most one of y, the one with which it has most points in common
+(`copartition.compiled.matching`), and the new cluster of x with that of y. Both chains take clusters that go with each
+other as often as their laws allow, ``min(p_i, q_j)``. What their laws have left over is placed by the optimal plan
+between the two remainders, as `copartition.couplings.transport` would, and that plan is computed only if it is needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from copartition.compiled.kernel import inner, outline
+from copartition.compiled.random import draw
+from copartition.couplings.base import Coupling, partner
+from copartition.couplings.transport import hamming_gains, partner_by_plan
+
+
+@inner
+def load_excess(weights, n_choices, total, mates, other_weights, other_total, chosen, probabilities):
+    """Write the choices that are likelier than those of the other chain that go with them, and by how much."""
+    count = 0
+    for k in range(n_choices):
+        if weights[k] > 0.0:
+            excess = weights[k] / total
+            if mates[k] >= 0:
+                excess -= other_weights[mates[k]] / other_total
+            if excess > 0.0:
+                chosen[count] = k
+                probabilities[count] = excess
+                count += 1
+    return count
+
+
+@outline
+def partner_in_remainder(pair, n_x, n_y, total_x, total_y, i, level):
+    """Return the choice of y at which the mass in row i of the plan between the remainders passes `level`, or -1."""
+    p = pair[0]
+    w = p.work
+    x, y, mates = p.x.weights, p.y.weights, p.mates
+    m = load_excess(x, n_x, total_x, mates.there, y, total_y, w.rows, w.left_x)
+    n = load_excess(y, n_y, total_y, mates.back, x, total_x, w.columns, w.left_y)
+    if m == 0 or n == 0:
+        return -1  # nothing is left over but a rounding error
+    if n == 1:
+        return w.columns[0]
+    return partner_by_plan(pair, m, n, i, level)
+
+
+@partner
+def matched(pair, n_x, n_y, total_x, total_y, i, u):
+    """Return the cluster that goes with i with the probability that both laws give them, else one of the remainder."""
+    x, y = pair[0].x.weights, pair[0].y.weights
+    j = pair[0].mates.there[i]
+    mass = x[i] / total_x
+    level = u * mass
+    shared = min(mass, y[j] / total_y) if j >= 0 else 0.0
+    if level < shared:
+        return j
+    chosen = partner_in_remainder(pair, n_x, n_y, total_x, total_y, i, level - shared)
+    if chosen >= 0:
+        return chosen
+    return j if shared > 0.0 else draw(y, n_y, u * total_y)
+
+
+class Matched(Coupling):
+    """Clusters with the most points in common go together; optimal transport places what is left over.
+
+    Chains meet about as fast as with `Transport`, at less cost. The marginal laws are exact.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.Matched()
+    Matched()
+    """
+
+    name = "matched"
+    partner = matched
+    matching = True
+
+    def gains(self, n_points: int) -> np.ndarray:
+        """Return the gains of the Hamming distance."""
+        return hamming_gains(n_points)

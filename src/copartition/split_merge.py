@@ -1,0 +1,266 @@
+"""Split-merge moves: a cluster falls into two, or two become one, in one step.
+
+A chain that updates one point at a time can hardly split a cluster that should be two: the first points to leave would
+be better off where they are. The sequentially allocated moves of Dahl (2003) propose the whole split at once:
+
+1. draw two points i and j, a number u, and an order of all points;
+2. if i and j share a cluster, deal out its other points, in that order, to two clusters that begin as {i} and {j}: each
+   goes to i's side with a probability proportional to the size of that side times its predictive density, and likewise
+   to j's. Call the product of the probabilities of what was chosen q. With r the ratio of the target's densities after
+   and before, accept the split if ``log u <= log r - log q``;
+3. if they do not, propose to merge their clusters. q is now the probability with which the same dealing would have led
+   back to the present two clusters. Accept if ``log u <= log r + log q``.
+
+Steps 2 and 3 undo each other, so the move leaves the target as it is (Metropolis and Hastings). As ``log q <= 0``, a
+merge is turned down as soon as ``log u`` exceeds what is left, most often before any point is dealt out.
+
+**Two chains** make the move together by using the same random numbers: i, j, u, the order, and one number for each
+point that says to which side it goes. Each chain alone does exactly what it would do on its own, so its law is not
+touched; and chains that are alike mostly split or merge the same clusters in the same way.
+
+The numbers of the points come from one draw (`copartition.compiled.random.uniform_of`), so that chains may use as many
+of them as they need. All moves after a sweep share one order: for every fixed order each of them leaves the target as
+it is, so their sequence does too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from copartition.compiled.clusters import clear_row, drop_cluster, has_room
+from copartition.compiled.exponential import LOWEST, exp_nonpositive
+from copartition.compiled.kernel import inner, outline, reference
+from copartition.compiled.random import bits, shuffle, uniform, uniform_of
+from copartition.gibbs import DONE, FULL, INVALID, recount_pair
+
+REJECTED = 0
+ACCEPTED = 1
+UNDEFINED = 2  # a density is NaN or infinite
+
+# Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
+LARGE = 1e280
+
+
+@inner
+def add_to_row(model, sides, row, n):
+    """Put point n into a row of growing clusters."""
+    points, sums = model[0].points, sides[0].sums
+    sides[0].sizes[row] += 1
+    for d in range(points.shape[1]):
+        sums[row, d] += points[n, d]
+
+
+@inner
+def log_prior_of_split(model, moves, n_clusters, size_i, size_j):
+    """Return the log of the prior with two clusters of these sizes over that with one, among `n_clusters` then."""
+    log_new, log_grown = model[0].log_new, moves[0].log_grown
+    opened = log_new[min(n_clusters, len(log_new) - 1)]
+    return opened + log_grown[size_i] + log_grown[size_j] - log_grown[size_i + size_j]
+
+
+@inner
+def begin_sides(model, sides, log_predictive, i, j):
+    """Make the first two sides {i} and {j} and the third {i, j}; return the log density of j alone, over j after i."""
+    s = sides[0]
+    for row in range(3):
+        s.sizes[row] = 0
+        clear_row(s.sums, row)
+    add_to_row(model, sides, 0, i)
+    log_predictive(model, sides, 2, j)
+    gain = s.weights[1] - s.weights[0]
+    add_to_row(model, sides, 1, j)
+    add_to_row(model, sides, 2, i)
+    add_to_row(model, sides, 2, j)
+    return gain
+
+
+@outline
+def deal_out(model, chain, moves, log_predictive, i, j, key, is_split, enough):
+    """Deal the other points of the clusters of i and j out to two sides.
+
+    A split chooses the sides by the numbers of `key`, and notes the points that go to j's side; for a merge the sides
+    are those of the present clusters. A merge stops when ``log q < enough``: it is turned down then.
+
+    Returns the number of points noted, log q, and, for targets without `log_merge`, the log of the density of the two
+    sides over that of all points in one cluster.
+    """
+    m = moves[0]
+    sides = reference(m.sides)
+    s = m.sides
+    labels, log_size = chain[0].labels, model[0].log_size
+    cluster_i, cluster_j = labels[i], labels[j]
+    by_predictive = m.has_log_merge == 0
+    log_ratio = begin_sides(model, sides, log_predictive, i, j)
+    rows = 3 if by_predictive else 2
+    noted = 0
+    log_q = 0.0
+    product = 1.0
+    for n in m.order:
+        label = labels[n]
+        if label not in (cluster_i, cluster_j) or n in (i, j):
+            continue
+        log_predictive(model, sides, rows, n)
+        of_i = s.weights[0] + log_size[s.sizes[0]]
+        of_j = s.weights[1] + log_size[s.sizes[1]]
+        if not (of_i < np.inf and of_j < np.inf):
+            return noted, np.nan, np.nan
+        if of_i == -np.inf and of_j == -np.inf:
+            return noted, -np.inf, -np.inf  # no split of these points is possible
+        lead = of_i - of_j
+        small = exp_nonpositive(max(-abs(lead), LOWEST)) if abs(lead) < -LOWEST else 0.0
+        if is_split:
+            p = 1.0 / (1.0 + small)
+            to_i = uniform_of(key, n) < (p if lead >= 0.0 else small * p)
+        else:
+            to_i = label == cluster_i
+        side = 0 if to_i else 1
+        product *= 1.0 + small
+        if to_i != (lead >= 0.0):
+            log_q -= abs(lead)
+        if product > LARGE:
+            log_q -= math.log(product)
+            product = 1.0
+        if not is_split and log_q < enough:
+            return noted, log_q, log_ratio
+        if not to_i:
+            m.moved[noted] = n
+            noted += 1
+        if by_predictive:
+            log_ratio += s.weights[side] - s.weights[2]
+            add_to_row(model, sides, 2, n)
+        add_to_row(model, sides, side, n)
+    return noted, log_q - math.log(product), log_ratio
+
+
+@outline
+def try_split(model, chain, moves, log_predictive, log_merge, i, j, log_u, key):
+    """Propose to split the cluster that i and j share; return what became of it."""
+    noted, log_q, log_ratio = deal_out(model, chain, moves, log_predictive, i, j, key, True, -np.inf)
+    if log_q == -np.inf:
+        return REJECTED
+    c = chain[0]
+    s = moves[0].sides
+    sides = reference(s)
+    if moves[0].has_log_merge:
+        log_ratio = -log_merge(model, sides, 0, 1)
+    old, new = c.labels[i], c.counts[0]
+    log_ratio += log_prior_of_split(model, moves, new, s.sizes[0], s.sizes[1])
+    if log_ratio != log_ratio or log_q != log_q:
+        return UNDEFINED
+    if not log_u <= log_ratio - log_q:
+        return REJECTED
+    c.labels[j] = new
+    for position in range(noted):
+        c.labels[moves[0].moved[position]] = new
+    c.sizes[old] = s.sizes[0]
+    c.sizes[new] = s.sizes[1]
+    for d in range(c.sums.shape[1]):
+        c.sums[old, d] = s.sums[0, d]
+        c.sums[new, d] = s.sums[1, d]
+    c.counts[0] += 1
+    return ACCEPTED
+
+
+@outline
+def try_merge(model, chain, moves, log_predictive, log_merge, i, j, log_u, key):
+    """Propose to merge the clusters of i and j; return what became of it."""
+    c = chain[0]
+    kept, lost = c.labels[i], c.labels[j]
+    log_prior = -log_prior_of_split(model, moves, c.counts[0] - 1, c.sizes[kept], c.sizes[lost])
+    log_ratio = 0.0
+    enough = -np.inf
+    if moves[0].has_log_merge:
+        log_ratio = log_merge(model, chain, kept, lost) + log_prior
+        if log_ratio != log_ratio:
+            return UNDEFINED
+        if not log_u <= log_ratio:
+            return REJECTED
+        enough = log_u - log_ratio
+    _, log_q, log_split = deal_out(model, chain, moves, log_predictive, i, j, key, False, enough)
+    if moves[0].has_log_merge == 0:
+        log_ratio = log_prior - log_split
+    if log_ratio != log_ratio or log_q != log_q:
+        return UNDEFINED
+    if not log_u <= log_ratio + log_q:
+        return REJECTED
+    c.sizes[kept] += c.sizes[lost]
+    for d in range(c.sums.shape[1]):
+        c.sums[kept, d] += c.sums[lost, d]
+    for n in range(len(c.labels)):
+        if c.labels[n] == lost:
+            c.labels[n] = kept
+    drop_cluster(chain, lost)
+    return ACCEPTED
+
+
+@outline
+def move(model, chain, moves, log_predictive, log_merge, i, j, log_u, key):
+    """Make the split-merge move that these random numbers stand for; return what became of it.
+
+    The chain must have room for a new cluster, and `moves` an order.
+    """
+    if chain[0].labels[i] == chain[0].labels[j]:
+        return try_split(model, chain, moves, log_predictive, log_merge, i, j, log_u, key)
+    return try_merge(model, chain, moves, log_predictive, log_merge, i, j, log_u, key)
+
+
+# --- the moves after a sweep -----------------------------------------------------------------------------------------
+
+
+@inner
+def draw_move(moves, random, is_first):
+    """Draw what a move takes: two points, the log of a uniform number, and the bits for the points."""
+    n_points = len(moves[0].order)
+    if is_first:
+        shuffle(moves[0].order, random)
+    i = int(uniform(random) * n_points)
+    j = int(uniform(random) * (n_points - 1))
+    j += j >= i
+    log_u = math.log(1.0 - uniform(random))
+    return i, j, log_u, bits(random)
+
+
+@inner
+def moves_left(moves, n_points, progress):
+    """Return the number of moves that are still to be made in this iteration: none where there is but one point."""
+    return n_points + moves[0].split_merge - progress[1] if n_points > 1 else 0
+
+
+@outline
+def move_chain(model, chain, moves, log_predictive, log_merge, random, progress):
+    """Make the moves of one chain after a sweep, from ``progress[1]`` on; return a status."""
+    n_points = len(chain[0].labels)
+    while moves_left(moves, n_points, progress) > 0:
+        if not has_room(model, chain):
+            return FULL
+        i, j, log_u, key = draw_move(moves, random, progress[1] == n_points)
+        if move(model, chain, moves, log_predictive, log_merge, i, j, log_u, key) == UNDEFINED:
+            progress[1] = i
+            return INVALID
+        progress[1] += 1
+    return DONE
+
+
+@outline
+def move_pair(model, pair, x, y, moves, log_predictive, log_merge, random, progress):
+    """Make the moves of two chains, each with the same random numbers for both; return a status."""
+    n_points = len(x[0].labels)
+    changed = False
+    while moves_left(moves, n_points, progress) > 0:
+        if not (has_room(model, x) and has_room(model, y)):
+            if changed:
+                recount_pair(pair)
+            return FULL
+        i, j, log_u, key = draw_move(moves, random, progress[1] == n_points)
+        of_x = move(model, x, moves, log_predictive, log_merge, i, j, log_u, key)
+        of_y = move(model, y, moves, log_predictive, log_merge, i, j, log_u, key)
+        if of_x == UNDEFINED or of_y == UNDEFINED:
+            progress[1] = i
+            return INVALID
+        changed |= of_x == ACCEPTED or of_y == ACCEPTED
+        progress[1] += 1
+    if changed:
+        recount_pair(pair)
+    return DONE
