@@ -10,7 +10,23 @@ import naive
 from copartition import gibbs, steps
 from copartition.chain import chain_at
 from copartition.compiled.kernel import inner, kernel, reference
-from copartition.compiled.state import float2, log_predictive_type, model_type, pair_of, pair_type, partner_type
+from copartition.compiled.state import (
+    chain_type,
+    float2,
+    int1,
+    log_merge_type,
+    log_predictive_type,
+    model_type,
+    moves_type,
+    pair_of,
+    pair_type,
+    partner_type,
+    step_chain_type,
+    step_pair_type,
+    uint1,
+)
+from copartition.moves import moves_for
+from copartition.pair import couple
 
 JUST_BELOW_1 = 1.0 - 2.0**-53
 
@@ -39,6 +55,9 @@ def law_kernel(model, pair, log_predictive, partner, n, law):
     gibbs.count_overlap(p, n, -1)
     gibbs.take_out(m, x, n)
     gibbs.take_out(m, y, n)
+    gibbs.match_clusters(m, p)
+    if model.palette == 0:
+        gibbs.join(pair.mates.there, pair.mates.back, pair.x.counts[0], pair.y.counts[0])
     n_x, n_y = gibbs.choices(m, x), gibbs.choices(m, y)
     total_x = gibbs.weigh(m, x, log_predictive, n_x, n)
     total_y = gibbs.weigh(m, y, log_predictive, n_y, n)
@@ -96,3 +115,148 @@ def sweep_matrix(target, states):
     for n in range(target.n_points):
         matrix = matrix @ update_matrix(target, states, n)
     return matrix
+
+
+# --- many draws of whole steps ---------------------------------------------------------------------------------------
+
+
+@inner
+def code_of(labels, numbers):
+    """A number for a partition: its canonical labels as digits. `numbers` is scratch."""
+    count = 0
+    code = 0
+    for k in range(len(numbers)):
+        numbers[k] = -1
+    for label in labels:
+        if numbers[label] < 0:
+            numbers[label] = count
+            count += 1
+        code = code * len(labels) + numbers[label]
+    return code
+
+
+@kernel(
+    types.void(
+        step_chain_type,
+        model_type,
+        chain_type,
+        moves_type,
+        log_predictive_type,
+        log_merge_type,
+        uint1,
+        int1,
+        int1,
+        types.int64,
+        int1,
+        int1,
+    )
+)
+def draw_steps(step, model, chain, moves, log_predictive, log_merge, random, progress, labels, draws, numbers, counts):
+    """Count where single steps from `labels` lead."""
+    m, c, s = reference(model), reference(chain), reference(moves)
+    for _ in range(draws):
+        gibbs.reset(m, c, labels)
+        step(m, c, s, log_predictive, log_merge, random, progress)
+        counts[code_of(chain.labels, numbers)] += 1
+
+
+@kernel(
+    types.int64(
+        step_pair_type,
+        model_type,
+        pair_type,
+        moves_type,
+        log_predictive_type,
+        log_merge_type,
+        partner_type,
+        uint1,
+        int1,
+        int1,
+        int1,
+        types.int64,
+        int1,
+        int1,
+        int1,
+    )
+)
+def draw_pair_steps(
+    step,
+    model,
+    pair,
+    moves,
+    log_predictive,
+    log_merge,
+    partner,
+    random,
+    progress,
+    labels_x,
+    labels_y,
+    draws,
+    numbers,
+    counts_x,
+    counts_y,
+):
+    """Count where coupled steps from two partitions lead; return how often the chains have met."""
+    m, p, x, y, s = reference(model), reference(pair), reference(pair.x), reference(pair.y), reference(moves)
+    met = 0
+    for _ in range(draws):
+        gibbs.reset(m, x, labels_x)
+        gibbs.reset(m, y, labels_y)
+        gibbs.recount_pair(p)
+        step(m, p, s, log_predictive, log_merge, partner, random, progress)
+        counts_x[code_of(pair.x.labels, numbers)] += 1
+        counts_y[code_of(pair.y.labels, numbers)] += 1
+        met += pair.distance[0] == 0
+    return met
+
+
+def codes(states):
+    """The codes of partitions, in their order."""
+    size = len(states[0])
+    return np.array([sum(label * size ** (size - 1 - n) for n, label in enumerate(state)) for state in states])
+
+
+def counted_steps(target, state, split_merge, random, draws, step=steps.step_chain):
+    """How often single steps lead to each partition, by code."""
+    n_points = target.n_points
+    counts = np.zeros(n_points**n_points, dtype=np.int64)
+    numbers = np.zeros(64, dtype=np.int64)
+    draw_steps(
+        step,
+        target.model,
+        chain_at(target, np.array(state)),
+        moves_for(target, split_merge),
+        target.log_predictive,
+        target.log_merge,
+        random,
+        np.zeros(2, dtype=np.int64),
+        np.array(state),
+        draws,
+        numbers,
+        counts,
+    )
+    return counts
+
+
+def counted_pair_steps(target, coupling, x, y, split_merge, random, draws):
+    """How often coupled steps lead each chain to each partition, by code, and how often the chains have met."""
+    n_points = target.n_points
+    counts = [np.zeros(n_points**n_points, dtype=np.int64) for _ in range(2)]
+    pair = couple(target, coupling, chain_at(target, np.array(x)), chain_at(target, np.array(y)))
+    met = draw_pair_steps(
+        steps.step_pair,
+        target.model,
+        pair,
+        moves_for(target, split_merge, coupling),
+        target.log_predictive,
+        target.log_merge,
+        coupling.partner,
+        random,
+        np.zeros(2, dtype=np.int64),
+        np.array(x),
+        np.array(y),
+        draws,
+        np.zeros(64, dtype=np.int64),
+        *counts,
+    )
+    return *counts, met

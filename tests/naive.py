@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import ot
@@ -83,6 +83,14 @@ class Xoshiro:
         return (self.integer() >> 11) / 2**53
 
 
+def uniform_of(key, n):
+    """The n-th number of the family of `key`, by SplitMix64."""
+    word = (int(key) + (n + 1) * 0x9E3779B97F4A7C15) & MASK
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & MASK
+    return ((word ^ (word >> 31)) >> 11) / 2**53
+
+
 def draw(weights, level):
     """The first choice at which the running sum of the weights passes the level."""
     running = 0.0
@@ -109,14 +117,16 @@ class GaussianMixture:
     def __init__(self, data, noise_cov, mean_cov, mean, alpha):
         self.data, self.noise_cov, self.mean_cov, self.mean, self.alpha = data, noise_cov, mean_cov, mean, alpha
 
+    def log_cluster(self, members):
+        """The log density of some points as one cluster."""
+        members, size = sorted(members), len(members)
+        cov = block_diag(*[self.noise_cov] * size) + np.kron(np.ones((size, size)), self.mean_cov)
+        return log_normal_density(self.data[members].ravel(), np.tile(self.mean, size), cov)
+
     def log_density(self, labels):
-        total = 0.0
-        for members in clusters(labels):
-            size = len(members)
-            cov = block_diag(*[self.noise_cov] * size) + np.kron(np.ones((size, size)), self.mean_cov)
-            total += log_normal_density(self.data[members].ravel(), np.tile(self.mean, size), cov)
-            total += math.log(self.alpha) + math.lgamma(size)
-        return total
+        return sum(
+            self.log_cluster(members) + math.log(self.alpha) + math.lgamma(len(members)) for members in clusters(labels)
+        )
 
 
 class Coloring:
@@ -138,17 +148,19 @@ class Bernoulli:
     def __init__(self, data, a, b, alpha):
         self.data, self.a, self.b, self.alpha = data, a, b, alpha
 
-    def log_density(self, labels):
+    def log_cluster(self, members):
+        """The log probability of some points as one cluster."""
+
         def log_beta(x, y):
             return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
 
-        total = 0.0
-        for members in clusters(labels):
-            size = len(members)
-            total += math.log(self.alpha) + math.lgamma(size)
-            for heads in self.data[members].sum(axis=0):
-                total += log_beta(self.a + heads, self.b + size - heads) - log_beta(self.a, self.b)
-        return total
+        heads = self.data[sorted(members)].sum(axis=0)
+        return sum(log_beta(self.a + h, self.b + len(members) - h) - log_beta(self.a, self.b) for h in heads)
+
+    def log_density(self, labels):
+        return sum(
+            self.log_cluster(members) + math.log(self.alpha) + math.lgamma(len(members)) for members in clusters(labels)
+        )
 
 
 def count_colorings(n_vertices, edges, colors):
@@ -301,6 +313,189 @@ def transport_sweep(model, x, y, random):
         i, j = np.unravel_index(draw(plan.ravel(), random.uniform() * plan.sum()), plan.shape)
         x.put_in(n, int(i))
         y.put_in(n, int(j))
+
+
+# --- split-merge moves -----------------------------------------------------------------------------------------------
+
+
+def deal(density, labels, i, j, order):
+    """All ways of dealing out the other points of the clusters of i and j, in this order.
+
+    Yields, for each, the two sides, the log probability of it, and for each point dealt out its probability of i's
+    side.
+    """
+    own = {labels[i], labels[j]}
+    members = [n for n in order if labels[n] in own and n not in (i, j)]
+
+    def go(rest, sides, log_q, path):
+        if not rest:
+            yield sides, log_q, path
+            return
+        n = rest[0]
+        logs = [math.log(len(side)) + density.log_cluster([*side, n]) - density.log_cluster(side) for side in sides]
+        p = 1.0 / (1.0 + math.exp(min(700.0, logs[1] - logs[0])))
+        for side, probability in ((0, p), (1, 1.0 - p)):
+            if probability > 0.0:
+                larger = tuple((*s, n) if k == side else s for k, s in enumerate(sides))
+                yield from go(rest[1:], larger, log_q + math.log(probability), {**path, n: p})
+
+    return go(members, ((i,), (j,)), 0.0, {})
+
+
+def with_label(labels, points, label):
+    return [label if n in points else old for n, old in enumerate(labels)]
+
+
+def split_merge(density, labels, i, j, u, order, uniforms):
+    """The partition after the move that these random numbers stand for (Dahl 2003)."""
+    is_split = labels[i] == labels[j]
+
+    def is_chosen(sides, path):
+        if is_split:
+            return all((uniforms[n] < p) == (n in sides[0]) for n, p in path.items())
+        return all(labels[n] == labels[i] for n in sides[0]) and all(labels[n] == labels[j] for n in sides[1])
+
+    sides, log_q, _ = next(way for way in deal(density, labels, i, j, order) if is_chosen(way[0], way[2]))
+    if is_split:
+        proposed = with_label(labels, sides[1], max(labels) + 1)
+        log_level, log_accepted = math.log(1.0 - u), -log_q
+    else:
+        proposed = with_label(labels, {*sides[0], *sides[1]}, labels[i])
+        log_level, log_accepted = math.log(u), log_q
+    log_accepted += density.log_density(proposed) - density.log_density(labels)
+    return canonical(proposed if log_level <= log_accepted else labels)
+
+
+def split_merge_matrix(density, states, order, log_error=0.0):
+    """Exact transition matrix of a move with this order, over uniform i != j; an error in log q breaks it."""
+    number = {state: s for s, state in enumerate(states)}
+    count = len(states[0])
+    matrix = np.zeros((len(states), len(states)))
+    logs = {state: density.log_density(state) for state in states}
+    for state, s in number.items():
+        for i, j in permutations(range(count), 2):
+            for sides, log_q, _ in deal(density, state, i, j, order):
+                if state[i] == state[j]:
+                    proposed, probability = canonical(with_label(state, sides[1], max(state) + 1)), math.exp(log_q)
+                    log_accepted = logs[proposed] - logs[state] - log_q + log_error
+                elif all(state[n] == state[i] for n in sides[0]) and all(state[n] == state[j] for n in sides[1]):
+                    proposed, probability = canonical(with_label(state, {*sides[0], *sides[1]}, state[i])), 1.0
+                    log_accepted = logs[proposed] - logs[state] + log_q + log_error
+                else:
+                    continue
+                accepted = math.exp(min(0.0, log_accepted))
+                matrix[s, number[proposed]] += probability * accepted
+                matrix[s, s] += probability * (1.0 - accepted)
+    return matrix / (count * (count - 1))
+
+
+# --- whole sweeps of two chains --------------------------------------------------------------------------------------
+
+
+def greedy_names(x, y):
+    """Give clusters of x and y that are matched greedily by common points the same names, all others new ones."""
+    rows, columns = clusters(x), clusters(y)
+    pairs = [
+        (-len(set(a) & set(b)), k, m) for k, a in enumerate(rows) for m, b in enumerate(columns) if set(a) & set(b)
+    ]
+    names_x, names_y = {}, {}
+    for _, k, m in sorted(pairs):
+        if k not in names_x and m not in names_y:
+            names_x[k] = names_y[m] = ("both", k)
+    for k in range(len(rows)):
+        names_x.setdefault(k, ("x", k))
+    for m in range(len(columns)):
+        names_y.setdefault(m, ("y", m))
+    return (
+        {names_x[k]: frozenset(a) for k, a in enumerate(rows)},
+        {names_y[m]: frozenset(b) for m, b in enumerate(columns)},
+    )
+
+
+def without(named, n):
+    return {name: members - {n} for name, members in named.items() if members - {n}}
+
+
+def named_law(density, named, n):
+    """The conditional law of point n, which is in no cluster, over names; a new cluster has the name ("new", n)."""
+    logs = {
+        name: math.log(len(members)) + density.log_cluster([*members, n]) - density.log_cluster(members)
+        for name, members in named.items()
+    }
+    logs["new", n] = math.log(density.alpha) + density.log_cluster([n])
+    top = max(logs.values())
+    weights = {name: math.exp(value - top) for name, value in logs.items()}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def placed(named, n, name):
+    return {**named, name: named.get(name, frozenset()) | {n}}
+
+
+def partition_of(named, count):
+    label = {n: name for name, members in named.items() for n in members}
+    return canonical([label[n] for n in range(count)])
+
+
+def path_coupling_law(density, x, y):
+    """Exact law of x after a sweep that is coupled with y as a whole, and the probability that the chains have met.
+
+    Follows the construction point by point: together with mass min(P, Q), parted by (P p - Q q)+.
+    """
+    count = len(x)
+    law = {}
+    met = 0.0
+
+    def add(named, mass):
+        state = partition_of(named, count)
+        law[state] = law.get(state, 0.0) + mass
+
+    def together(n, a, b, p_path, q_path):
+        nonlocal met
+        if n == count:
+            assert partition_of(a, count) == partition_of(b, count)
+            met += min(p_path, q_path)
+            add(a, min(p_path, q_path))
+            return
+        a, b = without(a, n), without(b, n)
+        p, q = named_law(density, a, n), named_law(density, b, n)
+        stay = {name: min(p_path * p[name], q_path * q[name]) for name in p.keys() & q.keys()}
+        for name in stay:
+            together(n + 1, placed(a, n, name), placed(b, n, name), p_path * p[name], q_path * q[name])
+        part(n, a, b, p, q, p_path, q_path, min(p_path, q_path) - sum(stay.values()))
+
+    def part(n, a, b, p, q, p_path, q_path, mass):
+        """Mass of x that goes to each name by what is left of its law; b is the shadow of y."""
+        left = {name: max(0.0, p_path * p[name] - q_path * q.get(name, 0.0)) for name in p}
+        total = sum(left.values())
+        for name, weight in left.items():
+            if weight > 0.0 and mass > 0.0:
+                shadow = placed(b, n, name) if name in q else None
+                parted(
+                    n + 1,
+                    placed(a, n, name),
+                    shadow,
+                    p_path * p[name],
+                    q_path * q.get(name, 0.0),
+                    mass * weight / total,
+                )
+
+    def parted(n, a, b, p_path, q_path, mass):
+        if n == count:
+            add(a, mass)
+            return
+        a = without(a, n)
+        p = named_law(density, a, n)
+        if b is None:
+            for name in p:
+                parted(n + 1, placed(a, n, name), None, p_path * p[name], 0.0, mass * p[name])
+            return
+        b = without(b, n)
+        part(n, a, b, p, named_law(density, b, n), p_path, q_path, mass)
+
+    together(0, *greedy_names(x, y), 1.0, 1.0)
+    return law, met
 
 
 # --- the estimator ---------------------------------------------------------------------------------------------------

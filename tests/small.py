@@ -56,4 +56,6 @@ COUPLINGS = {
     "maximal": cp.Maximal(),
     "transport": cp.Transport(),
     "transport_vi": cp.Transport(metric="vi"),
+    "matched": cp.Matched(),
+    "path": cp.Path(),
 }

@@ -150,7 +150,11 @@ def test_gains_are_the_increments_of_the_metrics():
 
 
 def test_couplings_by_name_and_as_objects():
-    assert [repr(check_coupling(name)) for name in ("transport", "maximal", "common", "independent")] == [
+    assert [
+        repr(check_coupling(name)) for name in ("path", "matched", "transport", "maximal", "common", "independent")
+    ] == [
+        "Path()",
+        "Matched()",
         "Transport()",
         "Maximal()",
         "Common()",
@@ -164,7 +168,7 @@ def test_couplings_by_name_and_as_objects():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: check_coupling("sinkhorn"), "coupling must be 'transport', .* or an object such as"),
+        (lambda: check_coupling("sinkhorn"), "coupling must be 'path', .* or an object such as"),
         (lambda: check_coupling(3), "coupling must be"),
         (lambda: cp.Transport(metric="euclid"), "metric must be 'hamming' or 'vi', got 'euclid'"),
         (lambda: cp.Maximal(nugget=1.5), "nugget must be a number from 0 to 1, got 1.5"),

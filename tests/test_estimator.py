@@ -10,8 +10,11 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.compiled.kernel import kernel
-from copartition.compiled.random import stream
+from copartition import gibbs, path, steps
+from copartition.compiled.kernel import kernel, reference
+from copartition.compiled.random import draw, stream
+from copartition.compiled.state import step_chain_signature, step_pair_signature
+from copartition.couplings.base import partner
 from copartition.estimator import correction_weight
 from copartition.pacing import no_pause
 from copartition.pair import advance_pair, start_pair
@@ -129,6 +132,121 @@ def test_random_starts_and_nuggets_are_unbiased_too():
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("coupling", ["transport", "matched", "path"])
+@pytest.mark.parametrize("name", ["scalar", "full", "bernoulli"])
+def test_split_merge_moves_and_starts_that_are_runs_leave_it_unbiased(name, coupling):
+    target, density = small.TARGETS[name]()
+    exact = exact_pairs(target, density)
+    functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
+    for init in ("one_cluster", cp.Start("singletons", sweeps=2, split_merge=3)):
+        for lag in (1, 3):
+            for burn_in, horizon in ((0, 0), (2, 6)):
+                settings = (burn_in, horizon, lag, CAP, 2)
+                job = job_for(target, functionals, small.COUPLINGS[coupling], settings, init, seed=10 * lag + burn_in)
+                assert_unbiased(run(job, 20_000).values, exact)
+
+
+@cp.log_merge
+def wrong_log_merge(model, chain, a, b):
+    return 0.3
+
+
+@partner
+def swapped_remainders(pair, n_x, n_y, total_x, total_y, i, u):
+    """The matched coupling with the remainders exchanged: what x has left over is placed in y."""
+    x, y, mates = pair[0].x.weights, pair[0].y.weights, pair[0].mates
+    j = mates.there[i]
+    mass = x[i] / total_x
+    level = u * mass
+    shared = min(mass, y[j] / total_y) if j >= 0 else 0.0
+    if level < shared:
+        return j
+    best, most = -1, 0.0
+    for k in range(n_y):
+        a = mates.back[k]
+        excess = x[a] / total_x - y[k] / total_y if a >= 0 else 0.0
+        if y[k] > 0.0 and excess > most:
+            best, most = k, excess
+    return best if best >= 0 else draw(y, n_y, u * total_y)
+
+
+class Swapped(cp.Matched):
+    partner = swapped_remainders
+
+
+@kernel(step_chain_signature)
+def shifted_chain(model, chain, moves, log_predictive, log_merge, random, progress):
+    """A step that ends in the middle of a sweep. For a single chain that is as good as any other."""
+    n_points = len(chain[0].labels)
+    for n in range(n_points):
+        gibbs.update_chain(model, chain, log_predictive, random, (n + n_points // 2) % n_points)
+    progress[0] += 1
+    return 0
+
+
+@kernel(step_pair_signature)
+def shifted_pair(model, pair, moves, log_predictive, log_merge, partner, random, progress):
+    """The same for two chains that are coupled over whole sweeps: functionals are evaluated inside a sweep."""
+    x, y = reference(pair[0].x), reference(pair[0].y)
+    phase = pair[0].phase
+    n_points = len(x[0].labels)
+    for step in range(n_points):
+        n = (step + n_points // 2) % n_points
+        if n == 0 or phase[0] == path.POINT_BY_POINT:
+            path.choose_phase(model, pair, moves)
+        if phase[0] == path.TOGETHER:
+            path.step_together(model, pair, x, y, log_predictive, partner, random, n)
+        else:
+            path.step_parted(model, pair, x, y, log_predictive, partner, random, n)
+    progress[0] += 1
+    return 0
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("wrong", ["acceptance ratio", "remainders swapped", "functional inside a sweep"])
+def test_wrong_kernels_fail_the_same_test(wrong, monkeypatch):
+    target, density = small.bernoulli()
+    exact = exact_pairs(target, density)
+    functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
+    coupling, split_merge = cp.Path(), 2
+    if wrong == "acceptance ratio":
+        parts = {"parameters": target.model.parameters, "log_merge": wrong_log_merge}
+        target = cp.Target(target.model.points, target.log_predictive, target.prior, **parts)
+    elif wrong == "remainders swapped":
+        coupling, split_merge = Swapped(), 0
+    else:
+        split_merge = 0
+        monkeypatch.setattr(steps, "step_chain", shifted_chain)
+        monkeypatch.setattr(steps, "step_pair", shifted_pair)
+    job = job_for(target, functionals, coupling, (0, 2, 1, 1000, split_merge), "singletons")
+    with pytest.raises(AssertionError):
+        assert_unbiased(run(job, 20_000).values, exact)
+
+
+@pytest.mark.compiled
+def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one(monkeypatch):
+    """The shifted steps above are wrong for whole sweeps only: with a reach of nothing they are unbiased."""
+    target, density = small.bernoulli()
+
+    @kernel(step_pair_signature)
+    def shifted_by_points(model, pair, moves, log_predictive, log_merge, partner, random, progress):
+        x, y = reference(pair[0].x), reference(pair[0].y)
+        n_points = len(x[0].labels)
+        gibbs.match_clusters(model, pair)  # as a sweep does at its first point
+        for step in range(n_points):
+            n = (step + n_points // 2) % n_points
+            gibbs.update_pair(model, pair, x, y, moves, log_predictive, partner, random, n)
+        progress[0] += 1
+        return 0
+
+    monkeypatch.setattr(steps, "step_chain", shifted_chain)
+    monkeypatch.setattr(steps, "step_pair", shifted_by_points)
+    functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
+    job = job_for(target, functionals, cp.Matched(), (0, 2, 1, 10_000), "singletons")
+    assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize("wrong", [{"too_early": 1}, {"weights": "old"}])
 def test_wrong_estimators_fail_the_same_test(wrong):
     """The two mistakes of public code: the last correction term lost, and lag weights that are too large."""
@@ -191,7 +309,7 @@ def test_chains_that_outgrow_their_arrays_begin_again_with_the_same_bits(monkeyp
     small_first = run(job_for(target, functionals, cp.Transport(), settings), count)
     roomy = check_start(target, "singletons")
     job = job_for(target, functionals, cp.Transport(), settings)
-    monkeypatch.setattr("copartition.replicate.chain_at", lambda target, start: chain_at(target, roomy))
+    monkeypatch.setattr("copartition.replicate.chain_at", lambda target, start: chain_at(target, roomy.labels))
     from copartition.chain import chain_at
 
     assert run(job, count).values.tolist() == small_first.values.tolist()

@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 
 from copartition.compiled.clusters import choices, copy_array, copy_chain, has_room, put_in
+from copartition.compiled.exponential import LOWEST
 from copartition.compiled.kernel import inner, outline, reference
 from copartition.compiled.matching import forget, join, match_clusters, take_out_of_matched
 from copartition.compiled.random import draw, uniform
@@ -39,7 +40,8 @@ from copartition.gibbs import DONE, FULL, WRONG_PARTNER, keep_matched, put_into_
 
 POINT_BY_POINT, TOGETHER, PARTED = range(3)
 
-NEGLIGIBLE = math.exp(-60.0)
+# A ratio below this is lost in the rounding of a probability, as a weight is in `copartition.gibbs.exponentiate`.
+NEGLIGIBLE = math.exp(LOWEST)
 
 
 @inner

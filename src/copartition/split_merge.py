@@ -16,7 +16,9 @@ merge is turned down as soon as ``log u`` exceeds what is left, most often befor
 
 **Two chains** make the move together by using the same random numbers: i, j, u, the order, and one number for each
 point that says to which side it goes. Each chain alone does exactly what it would do on its own, so its law is not
-touched; and chains that are alike mostly split or merge the same clusters in the same way.
+touched; and chains that are alike mostly split or merge the same clusters in the same way. If one of them has a cluster
+that the other has in two parts, one proposes to split and the other to merge, and it would be a pity if both did so. A
+merge therefore uses 1 - u, which is as uniform as u: then mostly one of the two moves, to where the other one is.
 
 The numbers of the points come from one draw (`copartition.compiled.random.uniform_of`), so that chains may use as many
 of them as they need. All moves after a sweep share one order: for every fixed order each of them leaves the target as
@@ -41,6 +43,8 @@ UNDEFINED = 2  # a density is NaN or infinite
 
 # Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
 LARGE = 1e280
+
+SMALLEST = 2.0**-53  # in place of 0, of which there is no logarithm
 
 
 @inner
@@ -76,6 +80,20 @@ def begin_sides(model, sides, log_predictive, i, j):
     return gain
 
 
+@inner
+def gather(chain, moves, i, j):
+    """List the other points of the clusters of i and j in the order of the moves; return their number."""
+    labels, order, members = chain[0].labels, moves[0].order, moves[0].members
+    cluster_i, cluster_j = labels[i], labels[j]
+    count = 0
+    for n in order:
+        # Without a branch, which no processor could predict: a point that is not concerned is written over.
+        members[count] = n
+        is_concerned = (labels[n] == cluster_i) | (labels[n] == cluster_j)
+        count += is_concerned & (n != i) & (n != j)
+    return count
+
+
 @outline
 def deal_out(model, chain, moves, log_predictive, i, j, key, is_split, enough):
     """Deal the other points of the clusters of i and j out to two sides.
@@ -87,46 +105,47 @@ def deal_out(model, chain, moves, log_predictive, i, j, key, is_split, enough):
     sides over that of all points in one cluster.
     """
     m = moves[0]
-    sides = reference(m.sides)
     s = m.sides
+    sides = reference(s)
     labels, log_size = chain[0].labels, model[0].log_size
-    cluster_i, cluster_j = labels[i], labels[j]
+    cluster_i = labels[i]
     by_predictive = m.has_log_merge == 0
     log_ratio = begin_sides(model, sides, log_predictive, i, j)
     rows = 3 if by_predictive else 2
     noted = 0
     log_q = 0.0
     product = 1.0
-    for n in m.order:
-        label = labels[n]
-        if label not in (cluster_i, cluster_j) or n in (i, j):
-            continue
+    count = gather(chain, moves, i, j)
+    m.dealt[0] += count
+    for position in range(count):
+        n = m.members[position]
         log_predictive(model, sides, rows, n)
         of_i = s.weights[0] + log_size[s.sizes[0]]
         of_j = s.weights[1] + log_size[s.sizes[1]]
         if not (of_i < np.inf and of_j < np.inf):
             return noted, np.nan, np.nan
-        if of_i == -np.inf and of_j == -np.inf:
-            return noted, -np.inf, -np.inf  # no split of these points is possible
         lead = of_i - of_j
-        small = exp_nonpositive(max(-abs(lead), LOWEST)) if abs(lead) < -LOWEST else 0.0
+        if lead != lead:
+            return noted, -np.inf, -np.inf  # minus infinity on both sides: no split of these points is possible
+        # The likelier side has probability 1 / (1 + small), the other one small / (1 + small).
+        gap = abs(lead)
+        small = exp_nonpositive(max(-gap, LOWEST))
+        small = small if gap < -LOWEST else 0.0
+        favours_i = lead >= 0.0
         if is_split:
-            p = 1.0 / (1.0 + small)
-            to_i = uniform_of(key, n) < (p if lead >= 0.0 else small * p)
+            p = (1.0 if favours_i else small) / (1.0 + small)
+            side = int(uniform_of(key, n) >= p)
         else:
-            to_i = label == cluster_i
-        side = 0 if to_i else 1
+            side = int(labels[n] != cluster_i)
+        log_q -= gap if side == favours_i else 0.0
         product *= 1.0 + small
-        if to_i != (lead >= 0.0):
-            log_q -= abs(lead)
         if product > LARGE:
             log_q -= math.log(product)
             product = 1.0
-        if not is_split and log_q < enough:
+        if log_q < enough:
             return noted, log_q, log_ratio
-        if not to_i:
-            m.moved[noted] = n
-            noted += 1
+        m.moved[noted] = n
+        noted += side
         if by_predictive:
             log_ratio += s.weights[side] - s.weights[2]
             add_to_row(model, sides, 2, n)
@@ -196,14 +215,14 @@ def try_merge(model, chain, moves, log_predictive, log_merge, i, j, log_u, key):
 
 
 @outline
-def move(model, chain, moves, log_predictive, log_merge, i, j, log_u, key):
+def move(model, chain, moves, log_predictive, log_merge, i, j, u, key):
     """Make the split-merge move that these random numbers stand for; return what became of it.
 
     The chain must have room for a new cluster, and `moves` an order.
     """
     if chain[0].labels[i] == chain[0].labels[j]:
-        return try_split(model, chain, moves, log_predictive, log_merge, i, j, log_u, key)
-    return try_merge(model, chain, moves, log_predictive, log_merge, i, j, log_u, key)
+        return try_split(model, chain, moves, log_predictive, log_merge, i, j, math.log(1.0 - u), key)
+    return try_merge(model, chain, moves, log_predictive, log_merge, i, j, math.log(max(u, SMALLEST)), key)
 
 
 # --- the moves after a sweep -----------------------------------------------------------------------------------------
@@ -218,8 +237,8 @@ def draw_move(moves, random, is_first):
     i = int(uniform(random) * n_points)
     j = int(uniform(random) * (n_points - 1))
     j += j >= i
-    log_u = math.log(1.0 - uniform(random))
-    return i, j, log_u, bits(random)
+    u = uniform(random)
+    return i, j, u, bits(random)
 
 
 @inner
@@ -235,8 +254,8 @@ def move_chain(model, chain, moves, log_predictive, log_merge, random, progress)
     while moves_left(moves, n_points, progress) > 0:
         if not has_room(model, chain):
             return FULL
-        i, j, log_u, key = draw_move(moves, random, progress[1] == n_points)
-        if move(model, chain, moves, log_predictive, log_merge, i, j, log_u, key) == UNDEFINED:
+        i, j, u, key = draw_move(moves, random, progress[1] == n_points)
+        if move(model, chain, moves, log_predictive, log_merge, i, j, u, key) == UNDEFINED:
             progress[1] = i
             return INVALID
         progress[1] += 1
@@ -253,9 +272,9 @@ def move_pair(model, pair, x, y, moves, log_predictive, log_merge, random, progr
             if changed:
                 recount_pair(pair)
             return FULL
-        i, j, log_u, key = draw_move(moves, random, progress[1] == n_points)
-        of_x = move(model, x, moves, log_predictive, log_merge, i, j, log_u, key)
-        of_y = move(model, y, moves, log_predictive, log_merge, i, j, log_u, key)
+        i, j, u, key = draw_move(moves, random, progress[1] == n_points)
+        of_x = move(model, x, moves, log_predictive, log_merge, i, j, u, key)
+        of_y = move(model, y, moves, log_predictive, log_merge, i, j, u, key)
         if of_x == UNDEFINED or of_y == UNDEFINED:
             progress[1] = i
             return INVALID

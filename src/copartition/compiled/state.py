@@ -205,8 +205,12 @@ class Moves(NamedTuple):
         Sum of ``Model.log_size`` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
     order : int64 array (n_points)
         The order in which split-merge moves deal out points.
+    members : int64 array (n_points)
+        The points that a move deals out.
     moved : int64 array (n_points)
-        The points that a split would put into the new cluster.
+        Those that a split would put into the new cluster.
+    dealt : int64 array (1)
+        How many points have been dealt out by all moves so far: what moves cost.
     sides : Chain
         The two clusters of a proposed split as they grow; its points have no labels.
     """
@@ -218,7 +222,9 @@ class Moves(NamedTuple):
     has_log_merge: Any
     log_grown: Any
     order: Any
+    members: Any
     moved: Any
+    dealt: Any
     sides: Any
 
 
@@ -241,7 +247,7 @@ pair_type = types.NamedTuple(
     ),
     Pair,
 )
-moves_type = types.NamedTuple((types.float64, *[types.int64] * 4, float1, int1, int1, chain_type), Moves)
+moves_type = types.NamedTuple((types.float64, *[types.int64] * 4, float1, *[int1] * 4, chain_type), Moves)
 
 model_pointer = types.CPointer(model_type)
 chain_pointer = types.CPointer(chain_type)
@@ -399,6 +405,17 @@ def moves_of(
     sizes = len(model.log_size) if split_merge > 0 else 1
     log_grown = np.zeros(sizes)
     log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
-    order, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(2))
-    sides = empty_chain(0, model.points.shape[1], 4)
-    return Moves(nugget, int(matching), reach, split_merge, int(has_log_merge), log_grown, order, moved, sides)
+    points = [np.zeros(sizes - 1, dtype=np.int64) for _ in range(3)]
+    return Moves(
+        nugget=nugget,
+        matching=int(matching),
+        reach=reach,
+        split_merge=split_merge,
+        has_log_merge=int(has_log_merge),
+        log_grown=log_grown,
+        order=points[0],
+        members=points[1],
+        moved=points[2],
+        dealt=np.zeros(1, dtype=np.int64),
+        sides=empty_chain(0, model.points.shape[1], 4),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 from copartition.couplings.matched import Matched
 from copartition.validation import integer
 
-REACH = 60
+REACH = 100
 
 
 class Path(Matched):
@@ -15,7 +15,7 @@ class Path(Matched):
 
     Parameters
     ----------
-    reach : int, default 60
+    reach : int, default 100
         Chains are close if they differ in at most so many points, clusters that go with each other taken as one. A
         sweep as a whole succeeds or fails; from further away it fails nearly always, and costs more.
     nugget : float, default 0

@@ -1,16 +1,33 @@
-"""Which kernel chains are run with, where it was not chosen: what the benchmarks found to be best."""
+"""Which kernel chains are run with where it was not chosen: what the benchmarks found to be best."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from copartition import steps
+from copartition.chain import advance_chain, grown_or_refused
+from copartition.compiled.random import stream
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
-from copartition.moves import check_split_merge
+from copartition.gibbs import DONE
+from copartition.moves import check_split_merge, moves_for
+from copartition.start import check_start, start_chain
 from copartition.targets.base import Target
 from copartition.validation import shorten
 
 DEFAULT_COUPLING = "path"
+
+# What a move costs, in updates of one point: half of one for each point that it deals out, and a little for looking at
+# all points (`benchmarks/README.md`). "auto" spends a third of a sweep on moves: enough for chains to leave states that
+# are not split enough, and no more, because moves do not make averages of a chain that has burnt in more precise.
+COST_OF_DEALING = 0.5
+COST_OF_LOOKING = 0.01
+SHARE = 0.3
+MOST = 20
+TRIED = 10
+POINTS = 200_000  # updates of points in each half of the trial, at most
 
 
 def choose_moves(target: Target, coupling: Any, split_merge: Any) -> tuple[Coupling, int]:
@@ -29,4 +46,35 @@ def choose_split_merge(target: Target, value: Any) -> int:
         return check_split_merge(target, value)
     if value != "auto":
         raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(value)}.")
-    return 10 if target.is_exchangeable else 0
+    if not target.is_exchangeable or target.n_points < 2:
+        return 0
+    cost = COST_OF_DEALING * _dealt(target) / target.n_points + COST_OF_LOOKING
+    return int(np.clip(round(SHARE / cost), 1, MOST))
+
+
+def _dealt(target: Target) -> float:
+    """Return how many points a move deals out on average, along a short chain.
+
+    Counted, not timed, and with random numbers of its own, so that it is the same on every machine and for every seed.
+    """
+    sweeps = int(np.clip(POINTS // target.n_points, 1, 20))
+    random = stream(0, int.from_bytes(b"auto", "big"))
+    chain = start_chain(target, check_start(target, None), random)
+    chain = advance_chain(target, chain, random, sweeps, TRIED)
+    moves = moves_for(target, TRIED)
+    progress = np.zeros(2, dtype=np.int64)
+    while True:
+        status = steps.run_chain(
+            steps.step_chain,
+            target.model,
+            chain,
+            moves,
+            target.log_predictive,
+            target.log_merge,
+            random,
+            progress,
+            sweeps,
+        )
+        if status == DONE:
+            return float(moves.dealt[0]) / (sweeps * TRIED)
+        chain = grown_or_refused(chain, status, int(progress[1]))

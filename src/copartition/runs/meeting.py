@@ -58,11 +58,11 @@ def meeting_times(
         ``"path"`` if left out; ``"matched"``; those of the paper, ``"transport"``, ``"maximal"``, ``"common"``,
         ``"independent"``; or an object such as ``Transport(metric="vi", nugget=0.01)``.
     split_merge : int or "auto", optional
-        Split-merge moves after every sweep; ``"auto"``: as many as cost about half a sweep. Left out: ``"auto"``, or
-        none if a coupling is named, so that ``coupling="transport"`` is the method of the paper.
+        Split-merge moves after every sweep; ``"auto"``: as many as cost about a third of a sweep. Left out:
+        ``"auto"``, or none if a coupling is named, so that ``coupling="transport"`` alone is the paper's method.
     lag : int
         Sweeps that the first chain of a pair is ahead of the second.
-    init : str or array of int, optional
+    init : str, array of int or Start, optional
         Where both chains start: ``"one_cluster"`` (the default of mixtures), ``"singletons"``, ``"prior"``,
         ``"sequential"`` (points in random order, each by its conditional law given those before), ``"greedy"`` (the
         default of graph colourings), or labels.

@@ -1,0 +1,207 @@
+"""The coupling of whole sweeps: exact by enumeration, the kernels by counting, and pairs that met stay together."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numba import types
+
+import copartition as cp
+import laws
+import naive
+import small
+from conftest import JIT_DISABLED
+from copartition.chain import chain_at
+from copartition.compiled.kernel import kernel, reference
+from copartition.compiled.random import stream
+from copartition.compiled.state import (
+    int1,
+    log_merge_type,
+    log_predictive_type,
+    model_type,
+    moves_type,
+    pair_type,
+    partner_type,
+    step_pair_type,
+    uint1,
+)
+from copartition.pair import NO_TRACE, advance_pair, couple
+from copartition.steps import count_pair
+from test_gibbs import assert_books_are_right, chi_square_is_plausible, mixture
+from test_split_merge import four_points
+
+
+@pytest.mark.parametrize("name", ["scalar", "bernoulli"])
+def test_the_construction_has_the_right_marginals_and_is_maximal(name):
+    """Exact, from every pair of partitions of four points: law of x, symmetry of the meeting, no coupling is better."""
+    target, density = four_points(name)
+    states = naive.all_partitions(4)
+    matrix = laws.sweep_matrix(target, states)
+    for (s, x), (r, y) in list(itertools.product(enumerate(states), repeat=2))[:: 9 if JIT_DISABLED else 1]:
+        law, met = naive.path_coupling_law(density, x, y)
+        assert np.abs(np.array([law.get(state, 0.0) for state in states]) - matrix[s]).max() < 1e-12
+        _, back = naive.path_coupling_law(density, y, x)
+        assert met <= np.minimum(matrix[s], matrix[r]).sum() + 1e-12
+        if x == y:
+            assert met == pytest.approx(1.0, abs=1e-12)
+        if unambiguous(x, y):
+            assert met == pytest.approx(back, abs=1e-12)
+
+
+def unambiguous(x, y):
+    """Whether clusters match in one way only, so that the order of the chains makes no difference."""
+    shared = [len(set(a) & set(b)) for a in naive.clusters(x) for b in naive.clusters(y)]
+    positive = [value for value in shared if value]
+    return len(set(positive)) == len(positive)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["scalar", "bernoulli"])
+def test_kernels_meet_as_often_as_the_construction_says(name):
+    """20,000 sweeps from each of 225 pairs, 4.5 million in all: the number of meetings within 5 standard deviations."""
+    target, density = four_points(name)
+    states = naive.all_partitions(4)
+    matrix = laws.sweep_matrix(target, states)
+    codes = laws.codes(states)
+    draws = 20_000
+    for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
+        of_x, of_y, met = laws.counted_pair_steps(target, cp.Path(), x, y, 0, stream(2, s, r), draws)
+        assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-7)
+        assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-7)
+        if unambiguous(x, y):
+            _, exact = naive.path_coupling_law(density, x, y)
+            # Parted chains may still end in the same partition, by other names.
+            assert met - draws * exact >= -5 * np.sqrt(draws * exact * max(0.0, 1 - exact)) - 1e-9
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["coloring", "diagonal"])
+@pytest.mark.parametrize("coupling", ["matched", "path"])
+def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling):
+    """500 sweeps from each pair, over a million in all; one test for each start of each chain, false alarm 1e-6."""
+    target, density = small.TARGETS[name]()
+    states, law = naive.law(density, 5)
+    states = [state for state, p in zip(states, law, strict=True) if p > 0]
+    matrix = laws.sweep_matrix(target, states)
+    codes = laws.codes(states)
+    draws = max(500, 1_000_000 // len(states) ** 2)
+    from_x, from_y = np.zeros((2, len(states), len(states)))
+    for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
+        of_x, of_y, _ = laws.counted_pair_steps(target, small.COUPLINGS[coupling], x, y, 0, stream(7, s, r), draws)
+        from_x[s] += of_x[codes]
+        from_y[r] += of_y[codes]
+    for s in range(len(states)):
+        expected = matrix[s] * draws * len(states)
+        assert chi_square_is_plausible(from_x[s], expected, 1e-6)
+        assert chi_square_is_plausible(from_y[s], expected, 1e-6)
+
+
+@pytest.mark.parametrize("coupling", ["matched", "path"])
+@pytest.mark.parametrize("kind", ["mixture", "coloring"])
+def test_pairs_that_have_met_stay_together(coupling, kind, rng):
+    """Also if their clusters are numbered differently, and while clusters come and go."""
+    n_points, sweeps = (8, 3) if JIT_DISABLED else (40, 300)
+    split_merge = 0
+    if kind == "mixture":
+        target, _ = mixture(rng, n_points, alpha=4.0)
+        split_merge = 3
+    else:
+        edges = np.argwhere(np.triu(rng.random((n_points, n_points)) < 0.1, 1))
+        target = cp.GraphColoring(edges, colors=7, n_vertices=n_points)
+    labels = target.check_labels(target.start_labels(target.default_start))
+    pair = couple(target, small.COUPLINGS[coupling], *[chain_at(target, labels) for _ in range(2)])
+    renumber(pair.y, rng)
+    count_pair(pair)
+    random = stream(6, 6)
+    for _ in range(sweeps):
+        assert pair.distance[0] == 0
+        pair = one_more(target, small.COUPLINGS[coupling], pair, random, split_merge)
+    assert len({*pair.x.labels.tolist()}) > 1
+
+
+def renumber(chain, rng):
+    """Give the clusters of a chain other numbers."""
+    rows = chain.counts[0]
+    new = rng.permutation(rows)
+    chain.labels[:] = new[chain.labels]
+    for array in (chain.sizes, chain.sums):
+        array[new] = array[:rows].copy()
+
+
+@kernel(
+    types.int64(
+        step_pair_type,
+        model_type,
+        pair_type,
+        moves_type,
+        log_predictive_type,
+        log_merge_type,
+        partner_type,
+        uint1,
+        int1,
+    )
+)
+def step_once(step, model, pair, moves, log_predictive, log_merge, partner, random, progress):
+    m, p, s = reference(model), reference(pair), reference(moves)
+    return step(m, p, s, log_predictive, log_merge, partner, random, progress)
+
+
+def one_more(target, coupling, pair, random, split_merge):
+    """One coupled step, also of a pair that has met."""
+    from copartition import steps
+    from copartition.compiled.state import grown_pair
+    from copartition.gibbs import DONE
+    from copartition.moves import moves_for
+
+    moves, progress = moves_for(target, split_merge, coupling), np.zeros(2, dtype=np.int64)
+    arguments = (moves, target.log_predictive, target.log_merge, coupling.partner, random, progress)
+    while step_once(steps.step_pair, target.model, pair, *arguments) != DONE:
+        pair = grown_pair(pair)
+    return pair
+
+
+def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
+    n_points = 12 if JIT_DISABLED else 40
+    data = np.arange(n_points) * 3.0
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=100.0), cp.DirichletProcess(30.0))
+    x, y = (target.check_labels(np.arange(n_points) // size) for size in (n_points, 5))
+    pair = couple(target, cp.Path(), chain_at(target, x), chain_at(target, y))
+    count_pair(pair)
+    random = stream(1, 1)
+    before = len(pair.x.sizes)
+    for _ in range(2 if JIT_DISABLED else 40):
+        pair, _ = advance_pair(target, cp.Path(), pair, random, 1, NO_TRACE, 4)
+        assert_books_are_right(target, pair)
+    assert len(pair.x.sizes) > before or JIT_DISABLED
+
+
+def test_how_far_whole_sweeps_reach():
+    assert cp.Path().reach == 100
+    assert repr(cp.Path(reach=20, nugget=0.1)) == "Path(reach=20, nugget=0.1)"
+    with pytest.raises((ValueError, TypeError), match="reach must be"):
+        cp.Path(reach=-1)
+
+
+@pytest.mark.compiled
+def test_whole_sweeps_meet_sooner_from_nearby(rng):
+    """From pairs that differ in a few points of 60, one sweep as a whole meets more often than point by point."""
+    target, _ = mixture(rng, 60)
+    labels = target.check_labels(np.arange(60) % 3)
+    met = {}
+    for coupling in ("transport", "path"):
+        other = np.array(labels)
+        other[[3, 17, 41]] = (other[[3, 17, 41]] + 1) % 3
+        met[coupling] = meetings(target, small.COUPLINGS[coupling], labels, other)
+    assert met["path"] > 1.2 * met["transport"] + 100
+
+
+def meetings(target, coupling, x, y):
+    met = 0
+    for index in range(2000):
+        pair = couple(target, coupling, chain_at(target, np.array(x)), chain_at(target, np.array(y)))
+        count_pair(pair)
+        pair, _ = advance_pair(target, coupling, pair, stream(3, index), 1, NO_TRACE)
+        met += pair.distance[0] == 0
+    return met

@@ -1,0 +1,370 @@
+"""Split-merge moves: reversible by exact enumeration, the compiled move against its twin, laws of whole steps."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from numba import types
+
+import copartition as cp
+import laws
+import naive
+import small
+from conftest import JIT_DISABLED
+from copartition import split_merge, steps
+from copartition.chain import advance_chain, chain_at
+from copartition.compiled.kernel import kernel, reference
+from copartition.compiled.random import stream
+from copartition.compiled.state import chain_type, log_merge_type, log_predictive_type, model_type, moves_type
+from copartition.moves import moves_for
+from copartition.runs.kernels import choose_moves, choose_split_merge
+from test_gibbs import chi_square_is_plausible
+
+MIXTURES = ["scalar", "diagonal", "full", "proportional", "bernoulli"]
+WITH_LOG_MERGE = MIXTURES[:4]
+
+
+@kernel(
+    types.int64(
+        model_type,
+        chain_type,
+        moves_type,
+        log_predictive_type,
+        log_merge_type,
+        types.int64,
+        types.int64,
+        types.float64,
+        types.uint64,
+    )
+)
+def move_kernel(model, chain, moves, log_predictive, log_merge, i, j, u, key):
+    m, c, s = reference(model), reference(chain), reference(moves)
+    return split_merge.move(m, c, s, log_predictive, log_merge, i, j, u, key)
+
+
+@kernel(types.float64(model_type, chain_type, log_merge_type, types.int64, types.int64))
+def log_merge_kernel(model, chain, log_merge, a, b):
+    return log_merge(reference(model), reference(chain), a, b)
+
+
+def law_of(density, n_points=5):
+    states, law = naive.law(density, n_points)
+    return states, law
+
+
+# --- the move itself -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["scalar", "bernoulli"])
+def test_moves_are_reversible_for_every_order(name):
+    """Exact: the flow from each partition to each other is the flow back, for orders of all kinds of five points."""
+    _, density = small.TARGETS[name]()
+    states, law = law_of(density)
+    for order in list(permutations(range(5)))[::17]:
+        flow = law[:, None] * naive.split_merge_matrix(density, states, order)
+        assert np.abs(flow.sum(axis=1) - law).max() < 1e-12
+        assert np.abs(flow - flow.T).max() < 1e-12
+
+
+def test_a_wrong_acceptance_ratio_is_not_reversible():
+    _, density = small.scalar()
+    states, law = law_of(density)
+    flow = law[:, None] * naive.split_merge_matrix(density, states, range(5), log_error=0.05)
+    assert np.abs(flow.sum(axis=0) - law).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_compiled_moves_are_those_of_the_twin(name, rng):
+    """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted."""
+    target, density = small.TARGETS[name]()
+    states = naive.all_partitions(5)
+    moves = moves_for(target, 1)
+    outcomes = {True: set(), False: set()}
+    for count in range(40 if JIT_DISABLED else 3000):
+        state = states[count % len(states)]
+        i, j = (int(n) for n in rng.choice(5, 2, replace=False))
+        u, key = rng.random(), rng.integers(0, 2**64, dtype=np.uint64)
+        moves.order[:] = rng.permutation(5)
+        chain = chain_at(target, np.array(state))
+        accepted = move_kernel(target.model, chain, moves, target.log_predictive, target.log_merge, i, j, u, key)
+        uniforms = [naive.uniform_of(key, n) for n in range(5)]
+        expected = naive.split_merge(density, state, i, j, u, moves.order.tolist(), uniforms)
+        assert naive.canonical(chain.labels.tolist()) == expected
+        outcomes[state[i] == state[j]].add(int(accepted))
+        assert_books_are_right(target, chain)
+    assert outcomes == {True: {0, 1}, False: {0, 1}} or JIT_DISABLED
+
+
+def assert_books_are_right(target, chain):
+    sizes = np.bincount(chain.labels, minlength=len(chain.sizes))
+    assert chain.sizes.tolist() == sizes.tolist()
+    assert chain.counts[0] == chain.labels.max() + 1
+    sums = np.zeros_like(chain.sums)
+    np.add.at(sums, chain.labels, target.model.points)
+    np.testing.assert_allclose(chain.sums, sums, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", WITH_LOG_MERGE)
+def test_log_merge_is_the_ratio_of_densities(name):
+    target, density = small.TARGETS[name]()
+    for state in naive.all_partitions(5):
+        chain = chain_at(target, np.array(state))
+        for a, b in combinations(naive.clusters(state), 2):
+            exact = density.log_cluster(a + b) - density.log_cluster(a) - density.log_cluster(b)
+            found = log_merge_kernel(target.model, chain, target.log_merge, state[a[0]], state[b[0]])
+            assert found == pytest.approx(exact, abs=1e-9)
+
+
+def test_log_merge_loses_no_digits_far_from_the_prior_mean():
+    """Clusters a million noise sds away: the formula against rational arithmetic."""
+    from fractions import Fraction
+    from math import log
+
+    data = np.array([1e6, 1e6 + 1, 1e6 + 3, 1e6 + 4.5])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1e6), cp.DirichletProcess(1.0))
+    chain = chain_at(target, np.array([0, 0, 1, 1]))
+    kappa, s, t = Fraction(1, 10**12), Fraction(2 * 10**6 + 1), Fraction(2 * 10**6) + Fraction(15, 2)
+    exponent = (s + t) ** 2 / (kappa + 4) - s**2 / (kappa + 2) - t**2 / (kappa + 2)
+    exact = float(exponent) / 2 + (2 * log(2 + 1e-12) - log(4 + 1e-12) - log(1e-12)) / 2
+    assert log_merge_kernel(target.model, chain, target.log_merge, 0, 1) == pytest.approx(exact, abs=1e-6)
+
+
+# --- whole steps -----------------------------------------------------------------------------------------------------
+
+
+def step_matrix(target, density, states, count):
+    """Exact matrix of a sweep and `count` moves, which share a random order."""
+    orders = list(permutations(range(target.n_points)))
+    moved = sum(np.linalg.matrix_power(naive.split_merge_matrix(density, states, order), count) for order in orders)
+    return laws.sweep_matrix(target, states) @ (moved / len(orders))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["scalar", "bernoulli"])
+def test_a_step_has_its_exact_law_and_leaves_the_target_invariant(name):
+    """A million steps from four partitions of four points, one and three moves: false alarm 1e-5 each."""
+    target, density = four_points(name)
+    states, law = law_of(density, 4)
+    for count in (1, 3):
+        matrix = step_matrix(target, density, states, count)
+        assert np.abs(law @ matrix - law).max() < 1e-12
+        for s in (0, 3, 8, 14):
+            draws = 250_000
+            counts = laws.counted_steps(target, states[s], count, stream(5, s), draws)[laws.codes(states)]
+            assert counts.sum() == draws
+            assert chi_square_is_plausible(counts, matrix[s] * draws, 1e-5)
+
+
+def four_points(name):
+    if name == "scalar":
+        data = small.DATA_1D[:4]
+        target = cp.Mixture(data, cp.Gaussian(noise_sd=0.8, mean_sd=1.7, mean=0.3), cp.DirichletProcess(0.9))
+        density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.64, np.eye(1) * 1.7**2, np.array([0.3]), 0.9)
+        return target, density
+    from bernoulli import Bernoulli
+
+    target = cp.Mixture(small.YES_NO[:4], Bernoulli(0.5, 1.5), cp.DirichletProcess(1.1))
+    return target, naive.Bernoulli(small.YES_NO[:4], 0.5, 1.5, 1.1)
+
+
+@cp.log_merge
+def wrong_log_merge(model, chain, a, b):
+    return 0.3
+
+
+@pytest.mark.compiled
+def test_the_test_of_steps_fails_with_a_wrong_acceptance_ratio():
+    target, density = four_points("bernoulli")
+    wrong = cp.Target(
+        target.model.points,
+        target.log_predictive,
+        target.prior,
+        parameters=target.model.parameters,
+        log_merge=wrong_log_merge,
+    )
+    states, _ = law_of(density, 4)
+    matrix = step_matrix(target, density, states, 1)
+    counts = laws.counted_steps(wrong, states[3], 1, stream(5, 3), 250_000)[laws.codes(states)]
+    assert not chi_square_is_plausible(counts, matrix[3] * 250_000, 1e-5)
+
+
+class EveryThird:
+    """A prior whose weight of a new cluster depends on how many there are."""
+
+    def log_size(self, n_points):
+        return np.log(np.maximum(np.arange(n_points + 1.0) - 0.4, 1e-300))
+
+    def log_new(self, n_points):
+        return np.log(0.7 + 0.4 * np.arange(n_points + 1.0))
+
+
+@pytest.mark.compiled
+def test_priors_by_number_of_clusters_are_respected():
+    """A Pitman-Yor prior alone: a long chain of moves and sweeps agrees with its exact law; false alarm 1e-5."""
+    data = np.zeros((4, 1))
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1e-6), EveryThird())
+    states = naive.all_partitions(4)
+    weights = np.array([pitman_yor(state) for state in states])
+    law = weights / weights.sum()
+    # Independent draws: 50 steps from each start are far more than it takes to forget it.
+    counts = np.zeros(len(states))
+    number = {state: s for s, state in enumerate(states)}
+    random = stream(3, 3)
+    chain = chain_at(target, np.zeros(4, dtype=np.int64))
+    for _ in range(20_000):
+        chain = advance_chain(target, chain, random, 20, 2)
+        counts[number[naive.canonical(chain.labels.tolist())]] += 1
+    assert chi_square_is_plausible(counts, law * counts.sum(), 1e-5)
+
+
+def pitman_yor(state):
+    weight = 1.0
+    for k, members in enumerate(naive.clusters(state)):
+        weight *= 0.7 + 0.4 * k
+        weight *= np.prod([size - 0.4 for size in range(1, len(members))])
+    return weight
+
+
+# --- two chains ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("coupling", ["transport", "matched", "path"])
+@pytest.mark.parametrize("name", ["scalar", "bernoulli"])
+def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, coupling):
+    """1.35 million coupled steps with two moves, 6,000 from each of 225 pairs: false alarm 1e-6 for each chain."""
+    target, density = four_points(name)
+    states, _ = law_of(density, 4)
+    matrix = step_matrix(target, density, states, 2)
+    codes = laws.codes(states)
+    draws = 6000
+    for (s, x), (r, y) in ((a, b) for a in enumerate(states) for b in enumerate(states)):
+        random = stream(9, s, r)
+        of_x, of_y, met = laws.counted_pair_steps(target, small.COUPLINGS[coupling], x, y, 2, random, draws)
+        assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-6)
+        assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-6)
+        assert met == draws or s != r
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def test_targets_without_a_density_for_growing_clusters_are_refused():
+    coloring, _ = small.coloring()
+    for call in (
+        lambda: cp.meeting_times(coloring, split_merge=2),
+        lambda: cp.sample(coloring, cp.n_clusters(), split_merge=1),
+        lambda: cp.estimate(coloring, cp.n_clusters(), split_merge=1),
+    ):
+        with pytest.raises(ValueError, match=r"split_merge must be 0 for GraphColoring.* made with exchangeable=True"):
+            call()
+    assert choose_split_merge(coloring, "auto") == 0
+    target, _ = small.scalar()
+    with pytest.raises(ValueError, match="split_merge must be a whole number or 'auto', got 'many'"):
+        cp.meeting_times(target, split_merge="many")
+    with pytest.raises((ValueError, TypeError), match="split_merge must be"):
+        cp.meeting_times(target, split_merge=-1)
+
+
+def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
+    target, _ = small.scalar()
+    coupling, count = choose_moves(target, None, None)
+    assert repr(coupling) == "Path()"
+    assert count >= 1
+    assert choose_moves(target, "transport", None)[1] == 0
+    assert choose_moves(target, "transport", 5)[1] == 5
+    assert repr(choose_moves(target, None, 5)[0]) == "Path()"
+
+
+def test_auto_takes_few_moves_where_they_are_dear(rng):
+    """One large cluster, every move deals out all points, against many small ones."""
+    one = cp.Mixture(rng.normal(0, 1, (100, 1)), cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(0.01))
+    spread = np.repeat(np.arange(25.0) * 100, 4)[:, None] + rng.normal(0, 1, (100, 1))
+    many = cp.Mixture(spread, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0))
+    assert choose_split_merge(one, "auto") == 1
+    assert choose_split_merge(many, "auto") > 5
+    assert choose_split_merge(many, "auto") == choose_split_merge(many, "auto")
+
+
+def test_a_target_of_your_own_opts_in(rng):
+    target, _ = small.bernoulli()
+    own = cp.Target(target.model.points, target.log_predictive, target.prior, parameters=target.model.parameters)
+    with pytest.raises(ValueError, match="split_merge must be 0"):
+        cp.sample(own, cp.n_clusters(), split_merge=1)
+    own = cp.Target(
+        target.model.points,
+        target.log_predictive,
+        target.prior,
+        parameters=target.model.parameters,
+        exchangeable=True,
+    )
+    sweeps = 5 if JIT_DISABLED else 200
+    same = [
+        cp.sample(t, cp.n_clusters(), split_merge=3, sweeps=sweeps, burn_in=0, chains=1).draws for t in (own, target)
+    ]
+    assert np.array_equal(*same)
+
+
+def test_one_point_has_no_moves():
+    target = cp.Mixture([1.0], cp.Gaussian(noise_sd=1.0, mean_sd=1.0), cp.DirichletProcess(1.0))
+    assert cp.sample(target, cp.n_clusters(), split_merge=3, sweeps=5, burn_in=0, chains=1).draws.max() == 1.0
+
+
+@cp.log_predictive
+def fails_when_growing(model, chain, n_choices, n):
+    for k in range(n_choices):
+        chain[0].weights[k] = np.nan if len(chain[0].labels) == 0 else 0.0
+
+
+def test_a_density_that_is_not_a_number_is_reported():
+    target = cp.Target(np.zeros((6, 0)), fails_when_growing, cp.DirichletProcess(1.0), exchangeable=True)
+    with pytest.raises(ValueError, match="NaN or plus infinity"):
+        cp.sample(target, cp.n_clusters(), split_merge=5, sweeps=50, burn_in=0, chains=1)
+
+
+def test_chains_grow_between_moves(rng):
+    """Splits into dozens of clusters: arrays are replaced between two moves, and nothing changes."""
+    n_points = 40
+    target = cp.Mixture(
+        np.arange(n_points) * 100.0, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0)
+    )
+    small_chain, large = (chain_at(target, np.arange(size)[np.arange(40) % size]) for size in (12, 40))
+    steps.reset_chain(target.model, large, np.arange(12)[np.arange(40) % 12])
+    results = [advance_chain(target, chain, stream(4, 4), 3, 30) for chain in (small_chain, large)]
+    assert results[0].counts[0] > 16
+    assert results[0].labels.tolist() == results[1].labels.tolist()
+
+
+# --- real data -------------------------------------------------------------------------------------------------------
+
+
+@cp.evaluation
+def log_posterior(model, chain, log_predictive, parameters, out):
+    """Log posterior of a Gaussian mixture with one kappa, up to a constant."""
+    kappa = model[0].parameters[0]
+    log_size, log_new = model[0].log_size, model[0].log_new
+    total = 0.0
+    for k in range(chain[0].counts[0]):
+        size = chain[0].sizes[k]
+        squares = 0.0
+        for d in range(chain[0].sums.shape[1]):
+            squares += chain[0].sums[k, d] ** 2
+        total += 0.5 * squares / (kappa + size) - 0.5 * chain[0].sums.shape[1] * np.log((kappa + size) / kappa)
+        total += log_new[0]
+        for smaller in range(1, size):
+            total += log_size[smaller]
+    out[0] = total
+
+
+@pytest.mark.compiled
+def test_long_chains_with_and_without_moves_agree_on_the_rna_seq_data(rna_seq):
+    """Shares of the five largest clusters, their number and the log posterior, within 4 standard errors."""
+    target = cp.Mixture(rna_seq, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(1.0))
+    for h in (cp.largest_clusters(5), cp.n_clusters(), cp.functional(log_posterior, 1)):
+        plain, moved = (
+            cp.sample(target, h, split_merge=count, sweeps=40_000, burn_in=3_000, chains=4, seed=count)
+            for count in (0, 10)
+        )
+        assert np.all(np.abs(plain.mean - moved.mean) <= 4 * np.hypot(plain.stderr, moved.stderr))
