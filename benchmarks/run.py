@@ -5,13 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import meetings
 import runs
 import scaling
 import solver
 import sweeps
 from report import Report
 
-PARTS = {"sweeps": sweeps.measure, "solver": solver.measure, "scaling": scaling.measure, "runs": runs.measure}
+PARTS = {
+    "sweeps": sweeps.measure,
+    "solver": solver.measure,
+    "scaling": scaling.measure,
+    "runs": runs.measure,
+    "meetings": meetings.measure,
+}
 
 
 def main() -> None:

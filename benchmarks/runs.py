@@ -23,7 +23,7 @@ from copartition.start import check_start
 from report import Report
 
 SECTION = "Runs"
-SETTINGS = {"burn_in": 100, "min_sweeps": 500, "lag": 100, "seed": 1}
+SETTINGS = {"burn_in": 100, "min_sweeps": 500, "lag": 100, "coupling": "transport", "seed": 1}
 NO_TRACE = np.zeros(0, dtype=np.int64)
 
 
@@ -154,7 +154,9 @@ def functional(report: Report, posterior: cp.Mixture) -> None:
         advance_chain(posterior, pair.x, random, 2000)
         plain.append(time.thread_time() - begin)
         with ThreadPoolExecutor(1) as one:
-            s = cp.sample(posterior, cp.largest_clusters(10), sweeps=2000, burn_in=0, chains=1, executor=one)
+            s = cp.sample(
+                posterior, cp.largest_clusters(10), sweeps=2000, burn_in=0, chains=1, split_merge=0, executor=one
+            )
         with_h.append(s.seconds[0])
     added = 100 * (np.median(with_h) / np.median(plain) - 1)
     report.add(SECTION, "largest_clusters(10) adds to a sweep", f"{added:.0f} %", "< 10 %")

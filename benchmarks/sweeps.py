@@ -59,10 +59,16 @@ def single_against_c(report: Report, program: ctypes.CDLL, name: str, target: cp
 
 
 def coupled_seconds(
-    targets: Callable[[int], Target], single: Callable, init: object, lag: int, pairs: int, cap: int
+    targets: Callable[[int], Target],
+    single: Callable,
+    init: object,
+    lag: int,
+    pairs: int,
+    cap: int,
+    coupling: cp.Coupling | None = None,
 ) -> tuple[float, float]:
-    """Seconds of a transport-coupled sweep, over pairs until they meet, and of a single sweep by `single`."""
-    coupling = cp.Transport()
+    """Seconds of a coupled sweep (transport), over pairs until they meet, and of a single sweep by `single`."""
+    coupling = coupling or cp.Transport()
     coupled = alone = 0.0
     sweeps = 0
     for index in range(-1, pairs):  # the first one warms up

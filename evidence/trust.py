@@ -61,7 +61,11 @@ def asymptotic_variances() -> list[str]:
         fundamental = np.linalg.inv(np.eye(len(states)) - laws.sweep_matrix(target, states) + law[None, :])
         truth = float(law @ (2 * h * (fundamental @ h) - h * h))
         errors = [
-            cp.sample(target, cp.n_clusters(), sweeps=250_000, burn_in=100, chains=4, seed=seed).variance[0] / truth - 1
+            cp.sample(
+                target, cp.n_clusters(), sweeps=250_000, burn_in=100, chains=4, split_merge=0, seed=seed
+            ).variance[0]
+            / truth
+            - 1
             for seed in range(10)
         ]
         rows.append(

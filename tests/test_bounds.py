@@ -59,7 +59,9 @@ def exact_distances(target, density, times):
 
 def many_meeting_times(target, count, lag, seed):
     """Meeting times from replicates, which run in one kernel: much faster than `meeting_times` for tiny targets."""
-    e = cp.estimate(target, cp.n_clusters(), replicates=count, burn_in=0, min_sweeps=0, lag=lag, seed=seed)
+    e = cp.estimate(
+        target, cp.n_clusters(), replicates=count, burn_in=0, min_sweeps=0, lag=lag, coupling="transport", seed=seed
+    )
     return pairs(e.meeting_times, lag)
 
 
@@ -71,7 +73,7 @@ def test_exact_distances_are_below_the_bounds_and_not_far(name, lag):
     target, density = small.TARGETS[name]()
     t = np.arange(25)
     tv, w1 = exact_distances(target, density, len(t))
-    with_traces = cp.meeting_times(target, replicates=2_000, lag=lag, trace=True, seed=lag)
+    with_traces = cp.meeting_times(target, replicates=2_000, coupling="transport", lag=lag, trace=True, seed=lag)
     tv_bound = cp.tv_bound(many_meeting_times(target, 20_000, lag, lag), t)
     for exact, bound in ((tv, tv_bound), (w1, cp.wasserstein_bound(with_traces, t))):
         four_errors = 4 * (bound.high - bound.low) / 3.92

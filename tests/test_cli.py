@@ -65,7 +65,7 @@ def test_meet_and_the_bundled_example():
         pytest.skip("82 galaxies take too long in plain Python")
     result = call("meet", "--example", "galaxies", *FAST)
     assert result.exit_code == 0, result.output
-    assert "40 pairs, coupling Transport(), lag 2" in result.output
+    assert "40 pairs, coupling Path(), 4 split-merge moves a sweep, lag 2" in result.output
     answer = json.loads(call("meet", "--example", "galaxies", *FAST, "--json", "--coupling", "maximal").output)
     assert len(answer["meeting_times"]) == 40
     assert answer["coupling"] == "Maximal()"
@@ -108,8 +108,11 @@ def test_other_files(tmp_path, table):
         ("x,y\n1,2\n", [*MODEL, "--columns", "z"], "has no column 'z'; it has x, y"),
         ("x,y\n1,2\n1,3\n", [*MODEL, "--standardize"], "column 0 is constant"),
         ("x,y\n1,2\n", [*MODEL, "--alpha", "-1"], "alpha must be positive"),
-        ("x,y\n1,2\n", [*MODEL, "--coupling", "best"], "--coupling must be transport"),
-        ("x,y\n1,2\n", [*MODEL, "--metric", "euclid"], "metric must be 'hamming' or 'vi'"),
+        ("x,y\n1,2\n", [*MODEL, "--coupling", "best"], "--coupling must be path, matched, transport"),
+        ("x,y\n1,2\n", [*MODEL, "--coupling", "transport", "--metric", "euclid"], "metric must be 'hamming' or 'vi'"),
+        ("x,y\n1,2\n", [*MODEL, "--nugget", "0.1"], "--nugget and --metric go with a --coupling"),
+        ("x,y\n1,2\n", [*MODEL, "--split-merge", "some"], "--split-merge must be a whole number or auto, got 'some'"),
+        ("x,y\n1,2\n", [*MODEL, "--start-sweeps", "-3"], "sweeps of Start must be a whole number of at least 0"),
         ("x,y\n1,2\n", [*MODEL, "--functional", "variance"], "--functional must be n_clusters"),
         ("x,y\n1,2\n", [*MODEL, "--functional", "largest:x"], "--functional largest:x"),
         ("x,y\n1,2\n", [*MODEL, "--lag", "0"], "lag must be a whole number of at least 1"),

@@ -32,7 +32,9 @@ def target():
 def test_meeting_time_is_the_first_time_at_which_the_chains_are_equal(target):
     """The meeting time is the first t >= lag with X_t = Y_(t - lag); the paper's first code was one too early."""
     lag = 3
-    m = cp.meeting_times(target, replicates=REPLICATES, lag=lag, init="singletons", trace=True, seed=4)
+    m = cp.meeting_times(
+        target, replicates=REPLICATES, coupling="transport", lag=lag, init="singletons", trace=True, seed=4
+    )
     assert m.met.all()
     assert m.censored == 0
     for i in range(REPLICATES):
@@ -173,7 +175,7 @@ def test_transport_meets_sooner_than_the_label_couplings():
 def test_rna_seq_data_meet_as_in_the_paper(rna_seq):
     """Lag 50 from one cluster: 73 sweeps on average, sd about 60. With 100 pairs 49 to 97 is 4 standard errors."""
     target = cp.Mixture(rna_seq, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(1.0))
-    m = cp.meeting_times(target, replicates=100, lag=50, seed=1)
+    m = cp.meeting_times(target, replicates=100, coupling="transport", lag=50, seed=1)
     assert 49 < np.mean(m.meeting_times - 50) < 97
 
 
@@ -231,7 +233,7 @@ def test_a_target_that_gives_no_law_is_reported_not_sampled(kernel, message):
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"seed": 1.5}, "seed must be a whole number of at least 0, got 1.5"),
         ({"seed": True}, "seed must be a whole number of at least 0, got True"),
-        ({"coupling": "best"}, "coupling must be 'transport'"),
+        ({"coupling": "best"}, "coupling must be 'path'"),
         ({"init": "kmeans"}, "init must be 'one_cluster', 'singletons', .* got 'kmeans'"),
         ({"init": "greedy"}, "init must be 'one_cluster'"),
         ({"init": [0, 1]}, "init must hold 5 labels"),

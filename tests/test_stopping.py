@@ -80,7 +80,7 @@ def test_progress_is_told_the_growing_number():
     target, _ = small.scalar()
     seen = []
     cp.estimate(
-        target, cp.n_clusters(), target_stderr=0.02, seed=1, progress=lambda *now: seen.append(now[:2]), **QUICK
+        target, cp.n_clusters(), target_stderr=0.01, seed=1, progress=lambda *now: seen.append(now[:2]), **QUICK
     )
     assert seen[0][1] == FIRST
     assert seen[-1][0] == seen[-1][1] > FIRST

@@ -44,8 +44,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--alpha", type=float, help="Concentration of the Dirichlet process.  [default: 1]"),
         click.option(
             "--coupling",
-            type=click.Choice(sorted(COUPLINGS)),
-            help="How chains are coupled; transport is the paper's way.  [default: path]",
+            help="path, matched, or one of the paper's: transport, maximal, common, independent.  [default: path]",
         ),
         click.option(
             "--split-merge",
@@ -112,8 +111,10 @@ def _coupling_of(options: dict[str, Any]) -> cp.Coupling | None:
     name, nugget = options["coupling"], options["nugget"]
     if name is None:
         if nugget or options["metric"] != "hamming":
-            raise click.UsageError("--nugget and --metric go with a --coupling.")
+            raise click.UsageError("--nugget and --metric go with a --coupling; give that too.")
         return None
+    if name not in COUPLINGS:
+        raise click.UsageError(f"--coupling must be {', '.join(COUPLINGS)}, got {name!r}.")
     if name == "transport":
         return cp.Transport(metric=options["metric"], nugget=nugget)
     return COUPLINGS[name](nugget=nugget)
