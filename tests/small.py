@@ -57,5 +57,6 @@ COUPLINGS = {
     "transport": cp.Transport(),
     "transport_vi": cp.Transport(metric="vi"),
     "matched": cp.Matched(),
-    "path": cp.Path(),
+    "path": cp.Path(reach=5),  # whole sweeps from everywhere
+    "path_transport": cp.Path(reach=5, base="transport"),
 }

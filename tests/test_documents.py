@@ -10,6 +10,7 @@ import pytest
 
 import bernoulli
 import galaxies
+import meeting
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -56,13 +57,22 @@ def test_galaxies_example_writes_its_picture_and_its_page(tmp_path):
 
 
 @pytest.mark.compiled
+def test_example_on_meeting_writes_its_picture(tmp_path, capsys):
+    meeting.main(tmp_path, pairs=20)
+    assert (tmp_path / "meeting.png").stat().st_size > 10_000
+    assert "meeting.png" in capsys.readouterr().out
+
+
+@pytest.mark.compiled
 def test_own_target_page_is_the_example(tmp_path):
     """The page's code, put together into a file, gives the same law as `examples/bernoulli.py`."""
-    function, component, direct, check = blocks("docs/own-target.md")
+    function, component, direct, merge, check = blocks("docs/own-target.md")
     answers = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(float)
     file = tmp_path / "page.py"
     file.write_text(
-        "\n".join([function, "import numpy as np\n" + f"answers = np.array({answers.tolist()})", component, direct])
+        "\n".join(
+            [function, "import numpy as np\n" + f"answers = np.array({answers.tolist()})", component, direct, merge]
+        )
     )
     scope: dict = {"labels": [0, 0, 1, 1, 2, 2], "n": 3}
     exec(compile(file.read_text(), str(file), "exec"), scope)
@@ -71,6 +81,14 @@ def test_own_target_page_is_the_example(tmp_path):
     reference = cp.Mixture(answers, bernoulli.Bernoulli(0.5, 0.5), cp.DirichletProcess(1.0))
     np.testing.assert_allclose(law, cp.conditional(reference, scope["labels"], 3), rtol=1e-12)
     np.testing.assert_allclose(law, cp.conditional(scope["target"], scope["labels"], 3), rtol=1e-12)
+    # The page's log_merge changes how fast moves are made and not where they lead, but for rounding.
+    faster = cp.Target(
+        answers, scope["log_predictive"], cp.DirichletProcess(1.0), parameters=[0.5, 0.5], log_merge=scope["log_merge"]
+    )
+    settings = {"split_merge": 5, "sweeps": 500, "burn_in": 0, "chains": 1, "seed": 1}
+    draws = [cp.sample(t, cp.n_clusters(), **settings).draws for t in (faster, reference)]
+    assert np.array_equal(*draws)
+    assert np.ptp(draws[0]) > 0
 
 
 @pytest.mark.compiled

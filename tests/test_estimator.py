@@ -195,9 +195,9 @@ def shifted_pair(model, pair, moves, log_predictive, log_merge, partner, random,
         if n == 0 or phase[0] == path.POINT_BY_POINT:
             path.choose_phase(model, pair, moves)
         if phase[0] == path.TOGETHER:
-            path.step_together(model, pair, x, y, log_predictive, partner, random, n)
+            path.step_together(model, pair, x, y, moves, log_predictive, partner, random, n)
         else:
-            path.step_parted(model, pair, x, y, log_predictive, partner, random, n)
+            path.step_parted(model, pair, x, y, moves, log_predictive, partner, random, n)
     progress[0] += 1
     return 0
 
@@ -208,7 +208,7 @@ def test_wrong_kernels_fail_the_same_test(wrong, monkeypatch):
     target, density = small.bernoulli()
     exact = exact_pairs(target, density)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    coupling, split_merge = cp.Path(), 2
+    coupling, split_merge = cp.Path(reach=5), 2
     if wrong == "acceptance ratio":
         parts = {"parameters": target.model.parameters, "log_merge": wrong_log_merge}
         target = cp.Target(target.model.points, target.log_predictive, target.prior, **parts)

@@ -67,7 +67,7 @@ def test_kernels_meet_as_often_as_the_construction_says(name):
     codes = laws.codes(states)
     draws = 20_000
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
-        of_x, of_y, met = laws.counted_pair_steps(target, cp.Path(), x, y, 0, stream(2, s, r), draws)
+        of_x, of_y, met = laws.counted_pair_steps(target, cp.Path(reach=4), x, y, 0, stream(2, s, r), draws)
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-7)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-7)
         if unambiguous(x, y):
@@ -78,7 +78,7 @@ def test_kernels_meet_as_often_as_the_construction_says(name):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ["coloring", "diagonal"])
-@pytest.mark.parametrize("coupling", ["matched", "path"])
+@pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
 def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling):
     """500 sweeps from each pair, over a million in all; one test for each start of each chain, false alarm 1e-6."""
     target, density = small.TARGETS[name]()
@@ -98,7 +98,7 @@ def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_poin
         assert chi_square_is_plausible(from_y[s], expected, 1e-6)
 
 
-@pytest.mark.parametrize("coupling", ["matched", "path"])
+@pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
 @pytest.mark.parametrize("kind", ["mixture", "coloring"])
 def test_pairs_that_have_met_stay_together(coupling, kind, rng):
     """Also if their clusters are numbered differently, and while clusters come and go."""
@@ -178,10 +178,21 @@ def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
 
 
 def test_how_far_whole_sweeps_reach():
-    assert cp.Path().reach == 100
+    assert [cp.Path().reach_for(n) for n in (5, 25, 1000)] == [2, 12, 100]
+    assert cp.Path(reach=20).reach_for(5) == 20
     assert repr(cp.Path(reach=20, nugget=0.1)) == "Path(reach=20, nugget=0.1)"
     with pytest.raises((ValueError, TypeError), match="reach must be"):
         cp.Path(reach=-1)
+    with pytest.raises(ValueError, match="base must be 'matched' or 'transport', got 'maximal'"):
+        cp.Path(base="maximal")
+
+
+def test_points_of_colourings_are_coupled_by_transport():
+    coloring, _ = small.coloring()
+    assert repr(cp.Path(reach=3).suited(coloring)) == "Path(reach=3, base='transport')"
+    assert cp.meeting_times(coloring, replicates=2).coupling == "Path(base='transport')"
+    assert repr(cp.Path(base="matched").suited(coloring)) == "Path(base='matched')"
+    assert repr(cp.Path().suited(small.scalar()[0])) == "Path()"
 
 
 @pytest.mark.compiled

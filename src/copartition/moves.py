@@ -14,7 +14,8 @@ def moves_for(target: Target, split_merge: int, coupling: Coupling | None = None
     """Return what chains with this target do in a step; the coupling may be left out for one chain."""
     coupled: dict[str, Any] = {}
     if coupling is not None:
-        coupled = {"nugget": coupling.nugget, "matching": coupling.matching, "reach": coupling.reach}
+        reach = coupling.reach_for(target.n_points)
+        coupled = {"nugget": coupling.nugget, "matching": coupling.matching, "reach": reach}
     return moves_of(target.model, split_merge=split_merge, has_log_merge=target.has_log_merge, **coupled)
 
 

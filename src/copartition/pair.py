@@ -23,7 +23,7 @@ NO_TRACE = np.zeros(0, dtype=np.int64)
 
 def couple(target: Target, coupling: Coupling, x: Chain, y: Chain) -> Pair:
     """Return the pair of two chains, its books still to be counted."""
-    return pair_of(x, y, coupling.gains(target.n_points), whole_sweeps=coupling.reach >= 0)
+    return pair_of(x, y, coupling.gains(target.n_points), whole_sweeps=coupling.whole_sweeps)
 
 
 def start_pair(

@@ -60,7 +60,7 @@ def choose_phase(model, pair, moves):
 
 
 @inner
-def step_together(model, pair, x, y, log_predictive, partner, random, n):
+def step_together(model, pair, x, y, moves, log_predictive, partner, random, n):
     """Place point n while both chains are on the same path; return a status."""
     p = pair[0]
     take_out_of_both(model, pair, x, y, True, n)
@@ -87,11 +87,11 @@ def step_together(model, pair, x, y, log_predictive, partner, random, n):
                 p.ratios[0] = rho * (q_i / p_i)
                 put_into_both(model, pair, x, y, True, n, i, j)
                 return DONE
-    return separate(model, pair, x, y, partner, random, n, total_x, total_y)
+    return separate(model, pair, x, y, moves, partner, random, n, total_x, total_y)
 
 
 @outline
-def separate(model, pair, x, y, partner, random, n, total_x, total_y):
+def separate(model, pair, x, y, moves, partner, random, n, total_x, total_y):
     """Let the chains part at point n, whose laws are in their weights; return a status."""
     p = pair[0]
     shadow_x, shadow_y = reference(p.shadow_x), reference(p.shadow_y)
@@ -103,7 +103,9 @@ def separate(model, pair, x, y, partner, random, n, total_x, total_y):
     copy_array(p.mates.there, p.names_y.back)
     p.phase[0] = PARTED
     p.ratios[1] = 1.0 / p.ratios[0]
-    return place_parted(model, pair, x, y, shadow_x, shadow_y, partner, random, n, total_x, total_y, total_x, total_y)
+    return place_parted(
+        model, pair, x, y, shadow_x, shadow_y, moves, partner, random, n, total_x, total_y, total_x, total_y
+    )
 
 
 # --- on paths of their own -------------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def follow(model, shadow, names, n, i, weight, total, ratio):
 
 @outline
 def place_parted(
-    model, pair, x, y, shadow_x, shadow_y, partner, random, n, total_x, total_y, shadow_total_x, shadow_total_y
+    model, pair, x, y, shadow_x, shadow_y, moves, partner, random, n, total_x, total_y, shadow_total_x, shadow_total_y
 ):
     """Put point n into both chains by the remainders of their laws, and let the shadows follow; return a status."""
     p = pair[0]
@@ -179,19 +181,21 @@ def place_parted(
         return WRONG_PARTNER
     ratios[0] = follow(model, shadow_y, names_x, n, i, of_x[i], shadow_total_y, ratios[0])
     ratios[1] = follow(model, shadow_x, names_y, n, j, of_y[j], shadow_total_x, ratios[1])
-    put_into_both(model, pair, x, y, True, n, i, j)
+    put_into_both(model, pair, x, y, moves[0].matching > 0, n, i, j)
     return DONE
 
 
 @outline
-def step_parted(model, pair, x, y, log_predictive, partner, random, n):
+def step_parted(model, pair, x, y, moves, log_predictive, partner, random, n):
     """Place point n after the chains have parted; return a status."""
     p = pair[0]
     shadow_x, shadow_y = reference(p.shadow_x), reference(p.shadow_y)
     row_x, row_y = x[0].labels[n], y[0].labels[n]
     before_x, before_y = x[0].counts[0], y[0].counts[0]
-    take_out_of_both(model, pair, x, y, True, n)
-    keep_matched(model, pair, x, y, n)
+    matching = moves[0].matching > 0
+    take_out_of_both(model, pair, x, y, matching, n)
+    if matching:
+        keep_matched(model, pair, x, y, n)
     count_x, count_y = x[0].counts[0], y[0].counts[0]
     total_x = weigh(model, x, log_predictive, choices(model, x), n)
     total_y = weigh(model, y, log_predictive, choices(model, y), n)
@@ -206,7 +210,20 @@ def step_parted(model, pair, x, y, log_predictive, partner, random, n):
         if not total > 0.0:
             return why_not(total)
     return place_parted(
-        model, pair, x, y, shadow_x, shadow_y, partner, random, n, total_x, total_y, shadow_total_x, shadow_total_y
+        model,
+        pair,
+        x,
+        y,
+        shadow_x,
+        shadow_y,
+        moves,
+        partner,
+        random,
+        n,
+        total_x,
+        total_y,
+        shadow_total_x,
+        shadow_total_y,
     )
 
 
@@ -214,7 +231,7 @@ def step_parted(model, pair, x, y, log_predictive, partner, random, n):
 
 
 @outline
-def sweep_whole(model, pair, x, y, log_predictive, partner, random, progress):
+def sweep_whole(model, pair, x, y, moves, log_predictive, partner, random, progress):
     """Go on with a sweep of both chains as a whole from point ``progress[1]``; return a status."""
     phase = pair[0].phase
     for n in range(progress[1], len(x[0].labels)):
@@ -223,9 +240,9 @@ def sweep_whole(model, pair, x, y, log_predictive, partner, random, progress):
             room = has_room(model, reference(pair[0].shadow_x)) and has_room(model, reference(pair[0].shadow_y))
         status = FULL
         if room and phase[0] == TOGETHER:
-            status = step_together(model, pair, x, y, log_predictive, partner, random, n)
+            status = step_together(model, pair, x, y, moves, log_predictive, partner, random, n)
         elif room:
-            status = step_parted(model, pair, x, y, log_predictive, partner, random, n)
+            status = step_parted(model, pair, x, y, moves, log_predictive, partner, random, n)
         if status != DONE:
             progress[1] = n
             return status

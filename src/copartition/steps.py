@@ -144,7 +144,7 @@ def step_pair(model, pair, moves, log_predictive, log_merge, partner, random, pr
         if pair[0].phase[0] == POINT_BY_POINT:
             status = sweep_pair(model, pair, x, y, moves, log_predictive, partner, random, progress)
         else:
-            status = sweep_whole(model, pair, x, y, log_predictive, partner, random, progress)
+            status = sweep_whole(model, pair, x, y, moves, log_predictive, partner, random, progress)
         if status != DONE:
             return status
     if moves[0].split_merge > 0:

@@ -51,7 +51,8 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
             f"{replicates * t.seconds:.2g} CPU seconds."
         )
     click.echo(
-        f"Use them: copartition estimate ... --lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps}"
+        f"Use them: copartition estimate ... --lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps} "
+        f"--coupling {t.coupling.name} --split-merge {t.split_merge}"
         + ("" if replicates is None else f" --replicates {replicates}")
     )
 

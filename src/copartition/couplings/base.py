@@ -8,6 +8,7 @@ import numpy as np
 
 from copartition.compiled.kernel import Kernel, kernel
 from copartition.compiled.state import partner_signature
+from copartition.targets.base import Target
 from copartition.validation import probability
 
 partner = kernel(partner_signature, "pair, n_x, n_y, total_x, total_y, i, u")
@@ -28,11 +29,19 @@ class Coupling:
     partner: Kernel
     matching = False
     """Whether the function looks at ``pair[0].mates``, which clusters go with each other."""
-    reach = -1
-    """Chains that differ in at most so many points are coupled over whole sweeps (`copartition.path`)."""
+    whole_sweeps = False
+    """Whether chains that are close are coupled over whole sweeps (`copartition.path`)."""
 
     def __init__(self, nugget: float = 0.0) -> None:
         self.nugget = probability("nugget", nugget)
+
+    def suited(self, target: Target) -> Coupling:
+        """Return this coupling, or one of its kind that suits the target better."""
+        return self
+
+    def reach_for(self, n_points: int) -> int:
+        """Return the largest number of points in which chains may differ for a sweep to be coupled as a whole."""
+        return -1
 
     def gains(self, n_points: int) -> np.ndarray:
         """Return ``Pair.gains``, for couplings that use it."""

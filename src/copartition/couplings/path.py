@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from copartition.couplings.base import Coupling
 from copartition.couplings.matched import Matched
-from copartition.validation import integer
+from copartition.couplings.transport import Transport
+from copartition.targets.base import Target
+from copartition.validation import integer, shorten
 
 REACH = 100
 
 
 class Path(Matched):
-    """The maximal coupling of whole sweeps where chains are close, matched clusters where they are not.
+    """The maximal coupling of whole sweeps where chains are close; where they are not, one point after another.
 
     Parameters
     ----------
-    reach : int, default 100
+    reach : int, optional
         Chains are close if they differ in at most so many points, clusters that go with each other taken as one. A
-        sweep as a whole succeeds or fails; from further away it fails nearly always, and costs more.
+        sweep as a whole succeeds or fails; from further away it fails nearly always, and costs more. Left out: 100, or
+        half of the points where that is less.
+    base : {"matched", "transport"}, optional
+        How single points are coupled. Left out: matched clusters; optimal transport for targets with a palette of
+        labels, such as colourings, whose clusters have less to be matched by.
     nugget : float, default 0
         In sweeps that are coupled point by point: the probability of drawing a point's two clusters independently.
 
@@ -29,10 +36,28 @@ class Path(Matched):
     """
 
     name = "path"
+    whole_sweeps = True
 
-    def __init__(self, reach: int = REACH, nugget: float = 0.0) -> None:
+    def __init__(self, reach: int | None = None, base: str | None = None, nugget: float = 0.0) -> None:
         super().__init__(nugget)
-        self.reach = integer("reach", reach, 0)
+        self.reach = None if reach is None else integer("reach", reach, 0)
+        if base not in (None, "matched", "transport"):
+            raise ValueError(f"base must be 'matched' or 'transport', got {shorten(base)}.")
+        self.base = base
+        if base == "transport":
+            self.partner = Transport.partner
+            self.matching = False
+
+    def suited(self, target: Target) -> Coupling:
+        """Return the same with a base that suits the target."""
+        if self.base is not None or not target.model.palette:
+            return self
+        return Path(self.reach, "transport", self.nugget)
+
+    def reach_for(self, n_points: int) -> int:
+        """Return the largest number of points in which chains may differ for a sweep to be coupled as a whole."""
+        return min(REACH, n_points // 2) if self.reach is None else self.reach
 
     def _shown(self) -> dict[str, Any]:
-        return ({"reach": self.reach} if self.reach != REACH else {}) | super()._shown()
+        given = {"reach": self.reach, "base": self.base}
+        return {key: value for key, value in given.items() if value is not None} | super()._shown()

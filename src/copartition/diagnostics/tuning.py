@@ -108,7 +108,8 @@ class Tuned:
         ) + (" and more" if len(self.components) > 4 else "")
         return "\n".join(
             [
-                f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}",
+                f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}; "
+                f"coupling {self.coupling!r}, split_merge {self.split_merge}",
                 *[f"- {reason}" for reason in self.reasons],
                 f"A replicate costs about {self.sweeps:.0f} sweeps and {self.seconds:.2g} CPU seconds.",
                 f"Standard errors from 1000 replicates, about: {shown}.",

@@ -151,6 +151,7 @@ def _making(e: Estimate) -> list[tuple[str, str]]:
         ("Estimated", made_by["functional"]),
         ("Replicates", f"{len(e.values)}"),
         ("Coupling", made_by["coupling"]),
+        ("Split-merge moves after a sweep", str(s.get("split_merge", 0))),
         ("Start", made_by["init"]),
         ("Lag, burn-in, min_sweeps", f"{s['lag']}, {s['burn_in']}, {s['min_sweeps']}"),
         ("Seed", str(made_by["seed"])),

@@ -37,7 +37,8 @@ def choose_moves(target: Target, coupling: Any, split_merge: Any) -> tuple[Coupl
     """
     if split_merge is None:
         split_merge = "auto" if coupling is None else 0
-    return check_coupling(DEFAULT_COUPLING if coupling is None else coupling), choose_split_merge(target, split_merge)
+    chosen = check_coupling(DEFAULT_COUPLING if coupling is None else coupling)
+    return chosen.suited(target), choose_split_merge(target, split_merge)
 
 
 def choose_split_merge(target: Target, value: Any) -> int:

@@ -46,7 +46,8 @@ CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
 COMPONENTS = 200  # of a functional that the pilot looks at
 ROWS = 256  # coupled sweeps in one call of the kernel, at most: each fills a row of all components
 CHAINS = 8
-CHAIN_LENGTH = 25  # in 99 % quantiles of the sweeps to meet
+CHAIN_LENGTH = 25  # in 99 % quantiles of the sweeps to meet, or in `LEAST_LENGTH` where these are shorter
+LEAST_LENGTH = 40
 PILOT = int.from_bytes(b"tune", "big")
 
 
@@ -242,7 +243,7 @@ class _Pilot:
 
     def run_chains(self, m: MeetingTimes) -> list[np.ndarray]:
         """Run ordinary chains; return the asymptotic variances of the components of each functional that are shown."""
-        length = max(20, int(np.quantile(m.meeting_times - m.lag, QUANTILE)))
+        length = max(LEAST_LENGTH, int(np.quantile(m.meeting_times - m.lag, QUANTILE)))
         seed, sweeps, single = self._next_seed(), CHAINS * (1 + CHAIN_LENGTH) * length, 0.0
         target, functionals = self.bound
         start = check_start(target, self.init)

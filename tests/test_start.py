@@ -1,0 +1,115 @@
+"""Starts that are short runs, and arguments that reach every kind of run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import small
+from conftest import JIT_DISABLED
+from copartition.chain import advance_chain, chain_at
+from copartition.compiled.random import stream
+from copartition.start import Beginning, check_start, start_chain
+
+COUNT = 3 if JIT_DISABLED else 50
+QUICK = {"burn_in": 1, "min_sweeps": 6, "lag": 2}
+START = cp.Start("singletons", sweeps=3, split_merge=2)
+
+
+@pytest.fixture(scope="module")
+def target():
+    return small.scalar()[0]
+
+
+def test_a_start_is_a_run_from_another_start(target):
+    random, again = stream(1, 1), stream(1, 1)
+    chain = start_chain(target, check_start(target, START), random)
+    plain = advance_chain(target, chain_at(target, np.arange(5)), again, 3, 2)
+    assert chain.labels.tolist() == plain.labels.tolist()
+    assert random.tolist() == again.tolist()
+
+
+def test_starts_are_checked_against_their_target(target):
+    beginning = check_start(target, START)
+    assert isinstance(beginning, Beginning)
+    assert (beginning.labels.tolist(), beginning.sweeps, beginning.split_merge) == ([0, 1, 2, 3, 4], 3, 2)
+    assert check_start(target, cp.Start("prior")).is_random
+    coloring, _ = small.coloring()
+    assert check_start(coloring, cp.Start("greedy", sweeps=5, split_merge=0)).sweeps == 5
+    with pytest.raises(ValueError, match="split_merge of Start must be 0 for GraphColoring"):
+        check_start(coloring, cp.Start("greedy"))
+    with pytest.raises(ValueError, match=r"init must be 'one_cluster', .* or a Start, got 'somewhere'"):
+        check_start(target, cp.Start("somewhere"))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cp.Start(sweeps=-1), "sweeps of Start must be a whole number of at least 0, got -1"),
+        (lambda: cp.Start(split_merge=0.5), "split_merge of Start must be a whole number"),
+        (lambda: cp.Start(START), "init of a Start must be a name or labels, got another Start"),
+    ],
+)
+def test_bad_starts_are_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+@pytest.mark.parametrize("init", [START, cp.Start("sequential", sweeps=2, split_merge=1)])
+def test_functionals_in_python_see_the_same_starts(target, init):
+    """One kernel runs whole replicates, start included; a functional in Python is added up outside of it."""
+    settings = {"replicates": COUNT, "burn_in": 0, "min_sweeps": 4, "lag": 2, "init": init, "split_merge": 2}
+    compiled = cp.estimate(target, cp.n_clusters(), **settings)
+    by_python = cp.estimate(target, cp.functional(lambda labels: labels.max() + 1), **settings)
+    np.testing.assert_allclose(by_python.values, compiled.values, atol=1e-12)
+
+
+def test_sweeps_of_the_start_count(target):
+    e = cp.estimate(target, cp.n_clusters(), replicates=COUNT, init=START, **QUICK)
+    tau = e.meeting_times
+    assert e.sweeps.tolist() == (2 * 3 + 2 + 2 * (tau - 2) + np.maximum(0, 6 - tau)).tolist()
+
+
+def test_a_store_knows_the_start_and_the_moves(target, tmp_path):
+    def run(**more):
+        return cp.estimate(target, cp.n_clusters(), replicates=4, store=tmp_path / "run.db", **QUICK, **more)
+
+    made = run(init=START, split_merge=2).made_by
+    assert made["init"] == "Start(init='singletons', sweeps=3, split_merge=2)"
+    assert made["settings"]["split_merge"] == 2
+    assert run(init=START, split_merge=2).made_by == made
+    for other in ({"init": cp.Start("singletons", 4, 2), "split_merge": 2}, {"init": START, "split_merge": 1}):
+        with pytest.raises(cp.StoreError, match=r"init|settings"):
+            run(**other)
+
+
+def test_every_kind_of_run_takes_starts_and_moves(target):
+    how = {"init": START, "split_merge": 2}
+    h = cp.n_clusters()
+    m = cp.meeting_times(target, replicates=COUNT, lag=2, **how)
+    assert m.met.all()
+    assert m.split_merge == 2
+    assert "2 split-merge moves a sweep" in str(m)
+    assert cp.sample(target, h, sweeps=5, burn_in=1, chains=1, **how).split_merge == 2
+    e = cp.estimate_within(target, h, workers=2, deadline=cp.Sweeps(20), **QUICK, **how)
+    assert e.made_by["settings"]["split_merge"] == 2
+    s = cp.sample_within(target, h, workers=2, deadline=cp.Sweeps(20), **how)
+    assert s.made_by["init"] == repr(START)
+    if not JIT_DISABLED:
+        t = cp.tune(target, h, pairs=100, **how)
+        assert (t.split_merge, t.init) == (2, START)
+        made = cp.estimate(target, h, settings=t, replicates=2).made_by
+        assert (made["init"], made["settings"]["split_merge"]) == (repr(START), 2)
+        assert cp.estimate(target, h, settings="auto", replicates=2, **how).made_by["init"] == repr(START)
+
+
+@pytest.mark.compiled
+def test_a_start_close_to_the_target_lets_pairs_meet_sooner(rng):
+    data = rng.normal(0, 0.5, (4, 30))[rng.integers(4, size=120)] + rng.normal(0, 1.0, (120, 30))
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=0.5), cp.DirichletProcess(1.0))
+    plain, run = (
+        cp.meeting_times(target, replicates=200, lag=50, split_merge=5, init=init, seed=1)
+        for init in ("one_cluster", cp.Start("one_cluster", sweeps=20, split_merge=20))
+    )
+    assert run.meeting_times.mean() - 50 < 0.7 * (plain.meeting_times.mean() - 50)
