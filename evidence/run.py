@@ -16,6 +16,7 @@ PAGE = ROOT / "docs" / "evidence.md"
 sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "examples", "benchmarks", "evidence")]
 
 import estimates  # noqa: E402
+import sooner  # noqa: E402
 import trust  # noqa: E402
 
 HEAD = [
@@ -40,7 +41,7 @@ def written() -> dict[str, list[str]]:
 
 def main(words: list[str]) -> None:
     """Run the parts asked for, and write the page after each."""
-    everything = estimates.PARTS | trust.PARTS
+    everything = estimates.PARTS | trust.PARTS | sooner.PARTS
     page = {title: lines for title, lines in written().items() if title in everything}
     for title, part in everything.items():
         if words and not any(word.lower() in title.lower() for word in words):

@@ -192,7 +192,8 @@ def test_tune_recommends_what_the_package_does(table):
     assert (found["lag"], found["burn_in"], found["min_sweeps"]) == (t.lag, t.burn_in, t.min_sweeps)
     words = call("tune", table, "--columns", "x", *MODEL, *PILOT, "--seed", "3", "--stderr", "0.01")
     wanted = t.replicates_for(0.01)
-    assert f"--lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps} --replicates {wanted}" in words.output
+    settings = f"--lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps}"
+    assert f"{settings} --coupling path --split-merge {t.split_merge} --replicates {wanted}" in words.output
 
 
 def test_tune_says_when_pairs_do_not_meet(table):

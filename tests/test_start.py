@@ -106,8 +106,8 @@ def test_every_kind_of_run_takes_starts_and_moves(target):
 
 @pytest.mark.compiled
 def test_a_start_close_to_the_target_lets_pairs_meet_sooner(rng):
-    data = rng.normal(0, 0.5, (4, 30))[rng.integers(4, size=120)] + rng.normal(0, 1.0, (120, 30))
-    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=0.5), cp.DirichletProcess(1.0))
+    data = rng.normal(0, 0.7, (4, 30))[rng.integers(4, size=120)] + rng.normal(0, 1.0, (120, 30))
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=0.7), cp.DirichletProcess(1.0))
     plain, run = (
         cp.meeting_times(target, replicates=200, lag=50, split_merge=5, init=init, seed=1)
         for init in ("one_cluster", cp.Start("one_cluster", sweeps=20, split_merge=20))

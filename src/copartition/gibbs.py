@@ -29,7 +29,7 @@ IMPOSSIBLE = 3
 WRONG_PARTNER = 4
 
 POINTS_BETWEEN_MATCHINGS = 32  # at most, and fewer where a sweep is short
-MATCHINGS_A_SWEEP = 8
+MATCHINGS_A_SWEEP = 4
 MANY_CELLS = 512
 
 
@@ -219,9 +219,11 @@ def keep_matched(model, pair, x, y, n):
     Where there are many clusters that is seldom: it takes as many steps as there are pairs of them.
     """
     n_x, n_y = x[0].counts[0], y[0].counts[0]
-    period = min(POINTS_BETWEEN_MATCHINGS, 1 + len(x[0].labels) // MATCHINGS_A_SWEEP)
-    if n % (period * (1 + n_x * n_y // MANY_CELLS)) == 0:
+    due = pair[0].due
+    if n == 0 or n >= due[0]:
         match_clusters(model, pair)
+        period = min(POINTS_BETWEEN_MATCHINGS, 1 + len(x[0].labels) // MATCHINGS_A_SWEEP)
+        due[0] = n + period * (1 + n_x * n_y // MANY_CELLS)
     if model[0].palette == 0:
         join(pair[0].mates.there, pair[0].mates.back, n_x, n_y)
 

@@ -159,6 +159,8 @@ class Pair(NamedTuple):
     work : Workspace
     mates : Matching
         Clusters of x and y that go with each other, for couplings that use it; new goes with new.
+    due : int64 array (1)
+        The point at which clusters are to be matched afresh.
     shadow_x, shadow_y : Chain
         What x would be on the path of y, and y on that of x: see `copartition.path`. Empty where no coupling of whole
         sweeps is used.
@@ -178,6 +180,7 @@ class Pair(NamedTuple):
     gains: Any
     work: Any
     mates: Any
+    due: Any
     shadow_x: Any
     shadow_y: Any
     names_x: Any
@@ -240,6 +243,7 @@ pair_type = types.NamedTuple(
         int1,
         workspace_type,
         matching_type,
+        int1,
         *[chain_type] * 2,
         *[matching_type] * 2,
         int1,
@@ -360,6 +364,7 @@ def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False) -
         gains=gains,
         work=empty_workspace(*shape, len(x.labels)),
         mates=empty_matching(*shape),
+        due=np.zeros(1, dtype=np.int64),
         shadow_x=shadows[0],
         shadow_y=shadows[1],
         names_x=empty_matching(*shape),
@@ -384,7 +389,7 @@ def grown_pair(pair: Pair) -> Pair:
         larger = larger._replace(shadow_x=shadow_x[0], shadow_y=shadow_y[0])
     n_x, n_y = pair.overlap.shape
     larger.overlap[:n_x, :n_y] = pair.overlap
-    for name in ("distance", "phase", "ratios"):
+    for name in ("distance", "due", "phase", "ratios"):
         getattr(larger, name)[:] = getattr(pair, name)
     for name in ("mates", "names_x", "names_y"):
         for new, old in zip(getattr(larger, name), getattr(pair, name), strict=True):
