@@ -30,8 +30,8 @@ BINS = [1, 2, 4, 8, 15, 30, 60]
 def cells() -> cp.Mixture:
     """Return a posterior in which clusters are hard to split: 200 points in 50 dimensions, 4 components."""
     rng = np.random.default_rng(1)
-    data = rng.normal(0, 0.5, (4, 50))[rng.integers(4, size=200)] + rng.normal(0, 1.3, (200, 50))
-    return cp.Mixture(data, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(1.0))
+    data = rng.normal(0, 0.8, (4, 50))[rng.integers(4, size=200)] + rng.normal(0, 1.3, (200, 50))
+    return cp.Mixture(data, cp.Gaussian(noise_sd=1.3, mean_sd=0.8), cp.DirichletProcess(1.0))
 
 
 def plane(number: int) -> cp.Mixture:
@@ -65,7 +65,7 @@ def draw_pair(ax: Any, rows: np.ndarray, title: str, longest: int) -> None:
     ax.plot(rows[:, 0], color=MUTED, lw=2, drawstyle="steps-post", label="x, 50 sweeps ahead")
     ax.plot(rows[:, 1], color=ACCENT, lw=2, drawstyle="steps-post", label="y, from one cluster")
     ax.axvline(len(rows) - 1, color=INK, lw=1, ls=":")
-    ax.text(len(rows) - 1, 1.15, " met", color=INK, ha="left" if len(rows) < 0.9 * longest else "right")
+    ax.text(len(rows) - 1, 1.0, " met ", color=INK, ha="left" if len(rows) < 0.9 * longest else "right")
     ax.set(title=title, xlabel="coupled sweeps", ylabel="clusters", xlim=(0, longest), ylim=(0.7, None))
 
 
@@ -89,7 +89,7 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
     fast = max((follow(posterior, cp.Path(), 10, 50, seed) for seed in seeds), key=len)
     draw_pair(axes[0, 0], slow, f"slowest of {len(seeds)} pairs: transport, Gibbs alone", len(slow))
     draw_pair(axes[0, 1], fast, f"slowest of {len(seeds)} pairs: path, 10 split-merge moves", len(slow))
-    axes[0, 0].legend(frameon=False, loc="lower right")
+    axes[0, 1].legend(frameon=False, loc="upper right")
 
     ax = axes[1, 0]
     width = 0.38
@@ -116,8 +116,9 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
         )
         sweeps = np.sort(m.meeting_times - m.lag)
         left = 1.0 - np.arange(1, len(sweeps) + 1) / len(sweeps)
+        ax.set_xscale("log")
         ax.step(
-            np.r_[0, sweeps],
+            np.r_[1, sweeps],
             np.r_[1.0, left],
             where="post",
             color=color,

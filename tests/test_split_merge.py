@@ -314,14 +314,43 @@ def test_one_point_has_no_moves():
 
 @cp.log_predictive
 def fails_when_growing(model, chain, n_choices, n):
+    """Not a number for clusters of one of the points that are tried and one that is not."""
     for k in range(n_choices):
-        chain[0].weights[k] = np.nan if len(chain[0].labels) == 0 else 0.0
+        is_odd = chain[0].sizes[k] == 1 and chain[0].sums[k, 0] == 3.0
+        chain[0].weights[k] = np.nan if is_odd and chain[0].sizes[2] == 2 else 0.0
 
 
 def test_a_density_that_is_not_a_number_is_reported():
-    target = cp.Target(np.zeros((6, 0)), fails_when_growing, cp.DirichletProcess(1.0), exchangeable=True)
+    points = np.arange(12.0)[:, None]
+    target = cp.Target(points, fails_when_growing, cp.DirichletProcess(0.01), exchangeable=True)
     with pytest.raises(ValueError, match="NaN or plus infinity"):
-        cp.sample(target, cp.n_clusters(), split_merge=5, sweeps=50, burn_in=0, chains=1)
+        cp.sample(target, cp.n_clusters(), split_merge=20, sweeps=500, burn_in=0, chains=1)
+
+
+@cp.log_predictive
+def looks_at_labels(model, chain, n_choices, n):
+    """As a network would: likelier with a neighbour."""
+    for k in range(n_choices):
+        together = n > 0 and chain[0].labels[n - 1] == k
+        chain[0].weights[k] = 1.0 if together or (n < 5 and chain[0].labels[n + 1] == k) else 0.0
+
+
+@cp.log_predictive
+def likes_small_numbers_first(model, chain, n_choices, n):
+    for k in range(n_choices):
+        chain[0].weights[k] = 0.1 * n * chain[0].sizes[k]
+
+
+@pytest.mark.parametrize("function", [looks_at_labels, likes_small_numbers_first])
+def test_a_promise_that_does_not_hold_is_found_out(function):
+    class Broken(cp.Component):
+        def prepare(self, data):
+            return cp.Prepared(function, points=np.zeros((6, 1)))
+
+    target = cp.Mixture(np.arange(6.0), Broken(), cp.DirichletProcess(1.0))
+    with pytest.raises(ValueError, match=r"split_merge must be 0 for Mixture.*by their sizes and sums alone, or"):
+        cp.sample(target, cp.n_clusters(), split_merge=1)
+    assert choose_split_merge(target, "auto") == 0
 
 
 def test_chains_grow_between_moves(rng):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from copartition import gibbs, steps
-from copartition.compiled.state import Chain, empty_chain, grown
+from copartition.compiled.state import Chain, Moves, empty_chain, grown
 from copartition.functionals import Functional
 from copartition.moves import moves_for
 from copartition.partition import canonical
@@ -26,20 +26,15 @@ def chain_at(target: Target, labels: np.ndarray) -> Chain:
 
 def advance_chain(target: Target, chain: Chain, random: np.ndarray, sweeps: int, split_merge: int = 0) -> Chain:
     """Run a chain for a number of sweeps, with moves after each; return it, or a larger copy if it had to grow."""
-    moves = moves_for(target, split_merge)
+    return advance_with(target, chain, moves_for(target, split_merge), random, sweeps)
+
+
+def advance_with(target: Target, chain: Chain, moves: Moves, random: np.ndarray, sweeps: int) -> Chain:
+    """Run a chain for a number of sweeps by `moves`; return it, or a larger copy if it had to grow."""
     progress = np.zeros(2, dtype=np.int64)
+    functions = (target.log_predictive, target.log_merge)
     while True:
-        status = steps.run_chain(
-            steps.step_chain,
-            target.model,
-            chain,
-            moves,
-            target.log_predictive,
-            target.log_merge,
-            random,
-            progress,
-            sweeps,
-        )
+        status = steps.run_chain(steps.step_chain, target.model, chain, moves, *functions, random, progress, sweeps)
         if status == gibbs.DONE:
             return chain
         chain = grown_or_refused(chain, status, int(progress[1]))

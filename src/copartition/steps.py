@@ -125,6 +125,12 @@ def conditional_law(model, chain, log_predictive, n):
     return weigh(model_pointer, chain_pointer, log_predictive, choices(model_pointer, chain_pointer), n)
 
 
+@kernel(types.void(model_type, chain_type, log_predictive_type, types.int64, types.int64))
+def log_weights(model, chain, log_predictive, n_choices, n):
+    """Leave in ``chain.weights`` what the target says of point n, prior aside."""
+    log_predictive(reference(model), reference(chain), n_choices, n)
+
+
 @kernel(types.void(model_type, chain_type, int1))
 def reset_chain(model, chain, labels):
     """Put a chain at a partition; negative labels for points in no cluster."""

@@ -215,7 +215,7 @@ class Moves(NamedTuple):
     dealt : int64 array (1)
         How many points have been dealt out by all moves so far: what moves cost.
     sides : Chain
-        The two clusters of a proposed split as they grow; its points have no labels.
+        The two clusters of a proposed split as they grow; the labels of its points are all -1.
     """
 
     nugget: Any
@@ -422,5 +422,5 @@ def moves_of(
         members=points[1],
         moved=points[2],
         dealt=np.zeros(1, dtype=np.int64),
-        sides=empty_chain(0, model.points.shape[1], 4),
+        sides=empty_chain(sizes - 1, model.points.shape[1], 4),
     )

@@ -89,6 +89,8 @@ def figure1(desk: Desk) -> Section:
         "Figure 1: meeting times",
         [
             f"Every one of {desk.scale.pairs} replicates has data of its own. Settings as in {text}.",
+            "Beside the paper's couplings: what copartition does by itself. It couples whole sweeps and, in 1A, makes "
+            "split-merge moves.",
             f"1A: one chain starts in one cluster and is {LAG_A} sweeps ahead of the other; at most {CAP_A:,} sweeps. "
             f"1B: both start from the greedy colouring; the first is 1,000 updates ahead, {LAG_B} sweeps over all "
             f"vertices (the authors drew vertices at random); at most {CAP_B:,} sweeps.",

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from copartition import steps
-from copartition.chain import advance_chain, grown_or_refused
+from copartition.chain import advance_chain, advance_with
 from copartition.compiled.random import stream
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
-from copartition.gibbs import DONE
-from copartition.moves import check_split_merge, moves_for
+from copartition.moves import check_split_merge, moves_for, why_no_moves
 from copartition.start import check_start, start_chain
 from copartition.targets.base import Target
 from copartition.validation import shorten
@@ -47,7 +45,7 @@ def choose_split_merge(target: Target, value: Any) -> int:
         return check_split_merge(target, value)
     if value != "auto":
         raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(value)}.")
-    if not target.is_exchangeable or target.n_points < 2:
+    if target.n_points < 2 or why_no_moves(target):
         return 0
     cost = COST_OF_DEALING * _dealt(target) / target.n_points + COST_OF_LOOKING
     return int(np.clip(round(SHARE / cost), 1, MOST))
@@ -63,19 +61,5 @@ def _dealt(target: Target) -> float:
     chain = start_chain(target, check_start(target, None), random)
     chain = advance_chain(target, chain, random, sweeps, TRIED)
     moves = moves_for(target, TRIED)
-    progress = np.zeros(2, dtype=np.int64)
-    while True:
-        status = steps.run_chain(
-            steps.step_chain,
-            target.model,
-            chain,
-            moves,
-            target.log_predictive,
-            target.log_merge,
-            random,
-            progress,
-            sweeps,
-        )
-        if status == DONE:
-            return float(moves.dealt[0]) / (sweeps * TRIED)
-        chain = grown_or_refused(chain, status, int(progress[1]))
+    advance_with(target, chain, moves, random, sweeps)
+    return float(moves.dealt[0]) / (sweeps * TRIED)
