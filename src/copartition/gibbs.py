@@ -220,7 +220,7 @@ def keep_matched(model, pair, x, y, n):
     """
     n_x, n_y = x[0].counts[0], y[0].counts[0]
     due = pair[0].due
-    if n == 0 or n >= due[0]:
+    if n >= due[0]:
         match_clusters(model, pair)
         period = min(POINTS_BETWEEN_MATCHINGS, 1 + len(x[0].labels) // MATCHINGS_A_SWEEP)
         due[0] = n + period * (1 + n_x * n_y // MANY_CELLS)

@@ -48,6 +48,7 @@ NEGLIGIBLE = math.exp(LOWEST)
 def choose_phase(model, pair, moves):
     """Decide at the start of a sweep how it is coupled: as a whole if the chains are close."""
     p = pair[0]
+    p.due[0] = 0  # what was matched in the last sweep is of no use
     p.phase[0] = POINT_BY_POINT
     if moves[0].reach >= 0:
         shared = match_clusters(model, pair)

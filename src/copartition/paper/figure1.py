@@ -16,7 +16,7 @@ from copartition.plots import ACCENT, INK, MUTED, plain_numbers
 
 COUPLINGS = ("transport", "maximal", "common")
 OURS = "copartition"  # what the package does where nothing is chosen
-ARMS = (*COUPLINGS, OURS)
+ARMS = (OURS, *COUPLINGS)
 STYLES: dict[str, dict[str, Any]] = {
     OURS: {"color": ACCENT, "linestyle": "-"},
     "transport": {"color": INK, "linestyle": "-"},

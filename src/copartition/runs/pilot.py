@@ -169,7 +169,7 @@ class _Pilot:
             if lag > self.max_sweeps:
                 raise TuningError(
                     f"After {self.max_sweeps} sweeps (max_sweeps) a chain may still be far from its target: no "
-                    "settings can be recommended. Raise max_sweeps, or try another init or coupling."
+                    "settings can be recommended. Raise max_sweeps, or try split-merge moves or another init."
                 )
             self._add(self._meet(lag))
             if self._is_stable():
@@ -223,7 +223,7 @@ class _Pilot:
         if m.censored:
             raise TuningError(
                 f"{m.censored} of {len(m.met)} pairs did not meet within {self.max_sweeps} sweeps (max_sweeps): no "
-                "settings can be recommended. Raise max_sweeps, or try another init or coupling."
+                "settings can be recommended. Raise max_sweeps, or try split-merge moves or another init."
             )
         coupled = m.meeting_times - m.lag
         self.sweeps += float(np.sum(m.lag + 2 * coupled))
