@@ -35,7 +35,7 @@ check: $(READY)
 coverage: $(READY)
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest -q tests/test_paper.py
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -m "not compiled" --ignore tests/test_paper.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m "not compiled" --ignore tests/test_paper.py
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
