@@ -288,6 +288,17 @@ def test_auto_takes_few_moves_where_they_are_dear(rng):
     assert choose_split_merge(many, "auto") == choose_split_merge(many, "auto")
 
 
+def test_auto_asks_for_the_promise_of_each_target():
+    """Two targets that differ in nothing but their promise: what was chosen for one is not taken for the other."""
+    target, _ = small.bernoulli()
+    parts = (target.model.points, target.log_predictive, target.prior)
+    promised, silent = (
+        cp.Target(*parts, parameters=target.model.parameters, exchangeable=promise) for promise in (True, False)
+    )
+    assert choose_split_merge(promised, "auto") > 0
+    assert choose_split_merge(silent, "auto") == 0
+
+
 def test_a_target_of_your_own_opts_in(rng):
     target, _ = small.bernoulli()
     own = cp.Target(target.model.points, target.log_predictive, target.prior, parameters=target.model.parameters)

@@ -11,6 +11,7 @@ from copartition.compiled.random import stream
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.moves import check_split_merge, moves_for, why_no_moves
+from copartition.runs.description import target_fingerprint
 from copartition.start import check_start, start_chain
 from copartition.targets.base import Target
 from copartition.validation import shorten
@@ -26,6 +27,8 @@ SHARE = 0.3
 MOST = 20
 TRIED = 10
 POINTS = 200_000  # updates of points in each half of the trial, at most
+
+_chosen: dict[tuple[str, bool], int] = {}  # what "auto" came to, by the fingerprint and the promise of the target
 
 
 def choose_moves(target: Target, coupling: Any, split_merge: Any) -> tuple[Coupling, int]:
@@ -45,6 +48,13 @@ def choose_split_merge(target: Target, value: Any) -> int:
         return check_split_merge(target, value)
     if value != "auto":
         raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(value)}.")
+    key = (target_fingerprint(target), target.is_exchangeable)
+    if key not in _chosen:
+        _chosen[key] = _auto(target)
+    return _chosen[key]
+
+
+def _auto(target: Target) -> int:
     if target.n_points < 2 or why_no_moves(target):
         return 0
     cost = COST_OF_DEALING * _dealt(target) / target.n_points + COST_OF_LOOKING
