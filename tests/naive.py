@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -318,6 +319,17 @@ def transport_sweep(model, x, y, random):
 # --- split-merge moves -----------------------------------------------------------------------------------------------
 
 
+class Remembered:
+    """A density that remembers what it has computed."""
+
+    def __init__(self, density):
+        self.log_density = cache(density.log_density)
+        self._log_cluster = cache(density.log_cluster)
+
+    def log_cluster(self, members):
+        return self._log_cluster(tuple(sorted(members)))
+
+
 def deal(density, labels, i, j, order):
     """All ways of dealing out the other points of the clusters of i and j, in this order.
 
@@ -368,6 +380,7 @@ def split_merge(density, labels, i, j, u, order, uniforms):
 
 def split_merge_matrix(density, states, order, log_error=0.0):
     """Exact transition matrix of a move with this order, over uniform i != j; an error in log q breaks it."""
+    density = Remembered(density)
     number = {state: s for s, state in enumerate(states)}
     count = len(states[0])
     matrix = np.zeros((len(states), len(states)))
