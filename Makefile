@@ -31,11 +31,11 @@ check: $(READY)
 	$(BIN)/pytest -n 2 --dist loadgroup --ignore tests/test_paper.py
 
 # Compiled code is invisible to coverage, so the smaller tests run a second time with the kernels as plain Python. The
-# paper is too much for that; its tests run here, once, with compiled kernels.
+# paper and the examples in docstrings are too much for that; the paper's tests run here, once, with compiled kernels.
 coverage: $(READY)
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest -q tests/test_paper.py
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m "not compiled" --ignore tests/test_paper.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m "not compiled" --ignore tests/test_paper.py tests
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
