@@ -8,7 +8,6 @@ import numpy as np
 
 from copartition.compiled.kernel import Kernel, kernel
 from copartition.compiled.state import partner_signature
-from copartition.targets.base import Target
 from copartition.validation import probability
 
 partner = kernel(partner_signature, "pair, n_x, n_y, total_x, total_y, i, u")
@@ -35,8 +34,8 @@ class Coupling:
     def __init__(self, nugget: float = 0.0) -> None:
         self.nugget = probability("nugget", nugget)
 
-    def suited(self, target: Target) -> Coupling:
-        """Return this coupling, or one of its kind that suits the target better."""
+    def suited(self, palette: int) -> Coupling:
+        """Return this coupling, or one of its kind that suits targets with a palette of so many labels (0: none)."""
         return self
 
     def reach_for(self, n_points: int) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 from copartition.couplings.base import Coupling
 from copartition.couplings.matched import Matched
 from copartition.couplings.transport import Transport
-from copartition.targets.base import Target
 from copartition.validation import integer, shorten
 
 REACH = 100
@@ -48,9 +47,9 @@ class Path(Matched):
             self.partner = Transport.partner
             self.matching = False
 
-    def suited(self, target: Target) -> Coupling:
-        """Return the same with a base that suits the target."""
-        if self.base is not None or not target.model.palette:
+    def suited(self, palette: int) -> Coupling:
+        """Return the same with a base that suits targets with a palette of so many labels (0: none)."""
+        if self.base is not None or palette == 0:
             return self
         return Path(self.reach, "transport", self.nugget)
 

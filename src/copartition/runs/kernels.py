@@ -39,7 +39,7 @@ def choose_moves(target: Target, coupling: Any, split_merge: Any) -> tuple[Coupl
     if split_merge is None:
         split_merge = "auto" if coupling is None else 0
     chosen = check_coupling(DEFAULT_COUPLING if coupling is None else coupling)
-    return chosen.suited(target), choose_split_merge(target, split_merge)
+    return chosen.suited(target.model.palette), choose_split_merge(target, split_merge)
 
 
 def choose_split_merge(target: Target, value: Any) -> int:
