@@ -3,8 +3,10 @@
 Import it as ``import copartition as cp``. Everything public is named here.
 """
 
-from copartition import plots
-from copartition.chain import conditional
+from copartition._version import __version__
+from copartition.answers import Estimate, Sample
+from copartition.chains.chain import conditional
+from copartition.chains.start import Start
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.common import Common
 from copartition.couplings.independent import Independent
@@ -27,22 +29,19 @@ from copartition.functionals import (
     predictive_density,
 )
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
-from copartition.report import write_report
-from copartition.results import Estimate, MeetingTimes, Sample
+from copartition.results import MeetingTimes
+from copartition.results.store import StoreError
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times
 from copartition.runs.pilot import TuningError, tune
 from copartition.runs.sampling import sample
-from copartition.runs.store import StoreError
-from copartition.start import Start
 from copartition.targets.base import Target, log_merge, log_predictive
 from copartition.targets.coloring import GraphColoring
 from copartition.targets.gaussian import Gaussian
 from copartition.targets.mixture import Component, Mixture, Prepared
 from copartition.targets.priors import DirichletProcess, Prior
-
-__version__ = "0.1.0"
+from copartition.view import plots, write_report
 
 __all__ = [
     "Common",
@@ -72,6 +71,7 @@ __all__ = [
     "Transport",
     "Tuned",
     "TuningError",
+    "__version__",
     "canonical",
     "cluster_sizes_histogram",
     "co_clustering",

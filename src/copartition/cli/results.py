@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import copartition as cp
-from copartition import export as files
+from copartition.view import export as files
 from copartition.cli.model import one_sentence_errors, writing
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from copartition.compiled.kernel import Kernel, kernel
-from copartition.compiled.state import partner_signature
+from copartition.core.compiling import Kernel, kernel
+from copartition.core.state import Rule, partner_signature
 from copartition.validation import probability
 
 partner = kernel(partner_signature, "pair, n_x, n_y, total_x, total_y, i, u")
@@ -26,10 +26,10 @@ class Coupling:
 
     name: str
     partner: Kernel
-    matching = False
-    """Whether the function looks at ``pair[0].mates``, which clusters go with each other."""
+    uses_matching = False
+    """Whether the function looks at ``pair[0].matched``, which clusters go with each other."""
     whole_sweeps = False
-    """Whether chains that are close are coupled over whole sweeps (`copartition.path`)."""
+    """Whether chains that are close are coupled over whole sweeps (`copartition.core.whole_sweeps`)."""
 
     def __init__(self, nugget: float = 0.0) -> None:
         self.nugget = probability("nugget", nugget)
@@ -41,6 +41,10 @@ class Coupling:
     def reach_for(self, n_points: int) -> int:
         """Return the largest number of points in which chains may differ for a sweep to be coupled as a whole."""
         return -1
+
+    def rule(self, n_points: int) -> Rule:
+        """Return the coupling as kernels take it."""
+        return Rule(self.partner, self.nugget, int(self.uses_matching), self.reach_for(n_points))
 
     def gains(self, n_points: int) -> np.ndarray:
         """Return ``Pair.gains``, for couplings that use it."""

@@ -1,7 +1,7 @@
 """Matched clusters: as good as optimal transport, and hardly dearer than two chains on their own.
 
 Before a point is placed, every cluster of x goes with at most one of y, the one with which it has most points in common
-(`copartition.compiled.matching`), and the new cluster of x with that of y. Both chains take clusters that go with each
+(`copartition.core.matching`), and the new cluster of x with that of y. Both chains take clusters that go with each
 other as often as their laws allow, ``min(p_i, q_j)``. What their laws have left over is placed by the optimal plan
 between the two remainders, as `copartition.couplings.transport` would, and that plan is computed only if it is needed.
 """
@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from copartition.compiled.kernel import inner, outline
-from copartition.compiled.random import draw
+from copartition.core.compiling import inner, outline
+from copartition.core.random import draw
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.transport import hamming_gains, partner_by_plan
 
 
 @inner
-def load_excess(weights, n_choices, total, mates, other_weights, other_total, chosen, probabilities):
+def load_excess(weights, n_choices, total, there, other_weights, other_total, chosen, probabilities):
     """Write the choices that are likelier than those of the other chain that go with them, and by how much."""
     count = 0
     for k in range(n_choices):
         if weights[k] > 0.0:
             excess = weights[k] / total
-            if mates[k] >= 0:
-                excess -= other_weights[mates[k]] / other_total
+            if there[k] >= 0:
+                excess -= other_weights[there[k]] / other_total
             if excess > 0.0:
                 chosen[count] = k
                 probabilities[count] = excess
@@ -37,9 +37,9 @@ def partner_in_remainder(pair, n_x, n_y, total_x, total_y, i, level):
     """Return the choice of y at which the mass in row i of the plan between the remainders passes `level`, or -1."""
     p = pair[0]
     w = p.work
-    x, y, mates = p.x.weights, p.y.weights, p.mates
-    m = load_excess(x, n_x, total_x, mates.there, y, total_y, w.rows, w.left_x)
-    n = load_excess(y, n_y, total_y, mates.back, x, total_x, w.columns, w.left_y)
+    x, y = p.x.weights, p.y.weights
+    m = load_excess(x, n_x, total_x, p.matched.there, y, total_y, w.rows, w.left_x)
+    n = load_excess(y, n_y, total_y, p.matched.back, x, total_x, w.columns, w.left_y)
     if m == 0 or n == 0:
         return -1  # nothing is left over but a rounding error
     if n == 1:
@@ -51,7 +51,7 @@ def partner_in_remainder(pair, n_x, n_y, total_x, total_y, i, level):
 def matched(pair, n_x, n_y, total_x, total_y, i, u):
     """Return the cluster that goes with i with the probability that both laws give them, else one of the remainder."""
     x, y = pair[0].x.weights, pair[0].y.weights
-    j = pair[0].mates.there[i]
+    j = pair[0].matched.there[i]
     mass = x[i] / total_x
     level = u * mass
     shared = min(mass, y[j] / total_y) if j >= 0 else 0.0
@@ -77,7 +77,7 @@ class Matched(Coupling):
 
     name = "matched"
     partner = matched
-    matching = True
+    uses_matching = True
 
     def gains(self, n_points: int) -> np.ndarray:
         """Return the gains of the Hamming distance."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copartition.compiled.random import draw
+from copartition.core.random import draw
 from copartition.couplings.base import Coupling, partner
 
 

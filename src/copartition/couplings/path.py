@@ -45,7 +45,7 @@ class Path(Matched):
         self.base = base
         if base == "transport":
             self.partner = Transport.partner
-            self.matching = False
+            self.uses_matching = False
 
     def suited(self, palette: int) -> Coupling:
         """Return the same with a base that suits targets with a palette of so many labels (0: none)."""

@@ -26,8 +26,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from copartition.compiled.kernel import inner, kernel, reference
-from copartition.compiled.state import empty_workspace, float1, float2, workspace_type
+from copartition.core.compiling import inner, kernel, reference
+from copartition.core.room import empty_workspace
+from copartition.core.state import Workspace
+from copartition.core.types import float1, float2, type_of
 from copartition.validation import finite_array
 
 # The total mass is 2^62 plus the perturbation: with 60 rows, F = 2^6, probabilities are multiples of 2^-56.
@@ -331,7 +333,7 @@ def write_plan(work, m, n, unit, plan):
             plan[w.rows[i], w.columns[j]] += ((w.flow[node] + unit // 2) // unit) / total
 
 
-@kernel(types.int64(workspace_type, float1, float1, float2, types.float64, float2))
+@kernel(types.int64(type_of(Workspace), float1, float1, float2, types.float64, float2))
 def plan_kernel(work, supplies, demands, gains, scale, plan):
     """Solve a problem given in floating point numbers; rows and columns without mass are left out."""
     pointer = reference(work)

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from copartition.compiled.kernel import inner, reference
-from copartition.compiled.random import draw
+from copartition.core.compiling import inner, reference
+from copartition.core.random import draw
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.simplex import draw_column, load_masses, solve
 from copartition.validation import shorten

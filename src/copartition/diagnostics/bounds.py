@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.results import Estimate, MeetingTimes
+from copartition.results import Replicates, MeetingTimes
 from copartition.validation import confidence, integer_array, probability, shorten
 
 RESAMPLES = 1000
@@ -80,14 +80,14 @@ class SweepsNeeded:
         return f"total variation at most {self.tv:g} after {self.value} sweeps ({sure})"
 
 
-def tv_bound(meeting_times: MeetingTimes | Estimate, t: Any, *, level: float = 0.95) -> Bound:
+def tv_bound(meeting_times: MeetingTimes | Replicates, t: Any, *, level: float = 0.95) -> Bound:
     """Bound the total variation distance between the law of a chain after t sweeps and the target.
 
     Total variation is the largest error in the probability of any event, from 0 to 1; bounds above 1 say nothing.
 
     Parameters
     ----------
-    meeting_times : MeetingTimes or Estimate
+    meeting_times : MeetingTimes or Replicates
         Pairs of chains that have all met. Small lags give valid but loose bounds; take one as large as most pairs need
         to meet.
     t : int or array of int
@@ -163,12 +163,12 @@ def wasserstein_bound(meeting_times: MeetingTimes, t: Any, *, level: float = 0.9
     return Bound(sweeps, terms.mean(axis=0), low, high, level, "Wasserstein distance (Hamming)")
 
 
-def sweeps_needed(meeting_times: MeetingTimes | Estimate, tv: float = 0.01, *, level: float = 0.95) -> SweepsNeeded:
+def sweeps_needed(meeting_times: MeetingTimes | Replicates, tv: float = 0.01, *, level: float = 0.95) -> SweepsNeeded:
     """Return after how many sweeps a chain is within `tv` of its target in total variation, by `tv_bound`.
 
     Parameters
     ----------
-    meeting_times : MeetingTimes or Estimate
+    meeting_times : MeetingTimes or Replicates
         Pairs of chains that have all met.
     tv : float
         The distance, between 0 and 1.
@@ -213,9 +213,9 @@ def sweeps_needed(meeting_times: MeetingTimes | Estimate, tv: float = 0.01, *, l
 
 def _coupled_sweeps(pairs: Any) -> tuple[int, np.ndarray]:
     """Return the lag, and the coupled sweeps that each pair took to meet; refuse pairs that have not met."""
-    if not isinstance(pairs, MeetingTimes | Estimate):
+    if not isinstance(pairs, MeetingTimes | Replicates):
         raise TypeError(f"meeting_times must be the result of meeting_times or estimate, got {shorten(pairs)}.")
-    if isinstance(pairs, Estimate) and (pairs.completed is not None or pairs.made_by.get("ordinary")):
+    if isinstance(pairs, Replicates) and (pairs.completed is not None or pairs.made_by.get("ordinary")):
         raise ValueError("meeting_times must be of single pairs, got an estimate under a deadline.")
     if pairs.censored:
         raise ValueError(

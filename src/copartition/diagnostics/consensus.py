@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from copartition.partition import canonical
-from copartition.results import Estimate
+from copartition.results import Replicates
 from copartition.validation import integer, shorten
 
 UNSURE = 0.7  # a point that is with the others of its cluster less often than this is worth a look
@@ -111,12 +111,12 @@ class Consensus:
         return self.summary()
 
 
-def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0) -> Consensus:
+def consensus(e: Replicates, loss: str = "vi", *, starts: int = 16, seed: int = 0) -> Consensus:
     """Return the clustering with the least posterior expected loss.
 
     Parameters
     ----------
-    e : Estimate
+    e : Replicates
         Of `co_clustering`, alone or among others. If `distance_to` some partitions was estimated too, with the metric
         of the loss, the best of these is taken: that is how to minimise the expected variation of information itself
         and not its bound, ``estimate(target, [co_clustering(), distance_to(first.candidates)])`` with the consensus
@@ -144,7 +144,7 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
     """
     from scipy.spatial.distance import squareform
 
-    if not isinstance(e, Estimate):
+    if not isinstance(e, Replicates):
         raise TypeError(f"e must be an estimate of co_clustering, got {shorten(e)}.")
     if loss not in LOSSES:
         raise ValueError(f"loss must be 'vi' or 'binder', got {loss!r}.")
@@ -177,7 +177,7 @@ def consensus(e: Estimate, loss: str = "vi", *, starts: int = 16, seed: int = 0)
     )
 
 
-def _given(e: Estimate, loss: str, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
+def _given(e: Replicates, loss: str, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Return the partitions whose expected loss was estimated, best first, the best, and its loss; None if none was."""
     metric, pairs = ("vi", 1.0) if loss == "vi" else ("hamming", 2.0)
     for part in e.parts():
@@ -197,7 +197,7 @@ def _stderr(values: np.ndarray) -> np.ndarray:
     return values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.full(values.shape[1], np.nan)
 
 
-def _belongs(part: Estimate, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _belongs(part: Replicates, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return for each point the mean probability of being with others of its cluster, and its standard error."""
     from scipy.spatial.distance import squareform
 

@@ -9,15 +9,12 @@ Atchade 2020, section 3.1).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from copartition.diagnostics.variance import asymptotic_variance, relative_error
+from copartition.results import Draws, Replicates
 from copartition.validation import shorten
-from copartition.variance import relative_error
-
-if TYPE_CHECKING:
-    from copartition.results import Estimate, Sample
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Inefficiency:
         return "\n".join(lines)
 
 
-def inefficiency(e: Estimate, reference: Sample) -> Inefficiency:
+def inefficiency(e: Replicates, reference: Draws) -> Inefficiency:
     """Compare the work of an estimate with that of ordinary chains; see `Estimate.inefficiency`."""
     if not hasattr(reference, "draws"):
         raise TypeError(f"reference must be what sample returns, got {shorten(reference)}.")
@@ -69,7 +66,8 @@ def inefficiency(e: Estimate, reference: Sample) -> Inefficiency:
     cost, seconds = part.sweeps.mean(), part.seconds.mean()
     chains, kept, _ = reference.draws.shape
     seconds_a_sweep = reference.seconds.sum() / (chains * (kept + reference.burn_in))
-    ordinary = np.where(reference.variance > 0, reference.variance, np.nan)
+    ordinary = asymptotic_variance(reference.draws)
+    ordinary = np.where(ordinary > 0, ordinary, np.nan)
     in_sweeps = cost * variance / ordinary
     # The influence of one replicate on (mean cost) x (variance), and the error of the ordinary chains' variance.
     influence = (part.sweeps[:, None] - cost) * variance + cost * (deviation - variance)

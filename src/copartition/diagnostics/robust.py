@@ -7,6 +7,7 @@ not free: a trimmed mean and a median of means estimate something a little diffe
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,8 +92,23 @@ def heaviest_share(values: np.ndarray) -> np.ndarray:
     return np.divide(heaviest, total, out=np.zeros(len(total)), where=total > 0)
 
 
-def warning(values: np.ndarray, corrected: np.ndarray, name: str) -> str | None:
-    """Return a sentence of warning if few replicates dominate the variance of a functional, else None.
+class HeavyTail(NamedTuple):
+    """Few replicates dominate the variance.
+
+    Attributes
+    ----------
+    share : float
+        Of the variance that the heaviest 1 % of the replicates have.
+    met_late : bool
+        Whether that is mostly because their pairs met after the burn-in.
+    """
+
+    share: float
+    met_late: bool
+
+
+def heavy_tail(values: np.ndarray, corrected: np.ndarray) -> HeavyTail | None:
+    """Return whether few replicates dominate the variance of a functional; None if they do not.
 
     Parameters
     ----------
@@ -100,8 +116,6 @@ def warning(values: np.ndarray, corrected: np.ndarray, name: str) -> str | None:
         Of one functional; its components are taken together.
     corrected : bool array (replicates)
         Whether the pair met after the burn-in, so that the value has a correction.
-    name : str
-        Of the functional.
     """
     if len(values) < 1.0 / HEAVIEST:
         return None
@@ -111,14 +125,8 @@ def warning(values: np.ndarray, corrected: np.ndarray, name: str) -> str | None:
     share = deviations[heaviest].sum() / total if total > 0 else 0.0
     if share <= DOMINATED:
         return None
-    if deviations[heaviest][corrected[heaviest]].sum() > 0.5 * deviations[heaviest].sum():
-        advice = "They met late: take a larger burn_in and lag (copartition.tune chooses them)."
-    else:
-        advice = "They met in time: it is a rare event; take more replicates or a larger min_sweeps."
-    return (
-        f"HEAVY TAIL: 1 % of the replicates have {100 * share:.0f} % of the variance of {name}, so its standard error "
-        f"is itself uncertain. {advice}"
-    )
+    met_late = deviations[heaviest][corrected[heaviest]].sum() > 0.5 * deviations[heaviest].sum()
+    return HeavyTail(float(share), bool(met_late))
 
 
 def _heaviest(values: np.ndarray) -> int:

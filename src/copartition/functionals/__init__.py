@@ -1,15 +1,14 @@
 """What is estimated: functions h of a partition, with one or more components.
 
-A functional is a compiled function ``evaluate(model, chain, log_predictive, parameters, out)`` that reads a chain and
+A functional is a compiled function ``evaluate(model, chain, law, parameters, out)`` that reads a chain and
 writes the value of h to `out`; it is handed to the kernels like targets and couplings are. `functional` wraps any
 Python function.
 """
 
-from copartition.functionals.base import SLOTS, Functional, as_list, bind_all, evaluate_at, evaluation, functional
+from copartition.functionals.base import Functional, arranged, as_list, bind_all, evaluate_at, evaluation, functional
 from copartition.functionals.clusters import (
     cluster_sizes_histogram,
     co_clustering,
-    count_clusters,
     largest_clusters,
     n_clusters,
 )
@@ -17,13 +16,12 @@ from copartition.functionals.density import predictive_density
 from copartition.functionals.distance import distance_to
 
 __all__ = [
-    "SLOTS",
     "Functional",
+    "arranged",
     "as_list",
     "bind_all",
     "cluster_sizes_histogram",
     "co_clustering",
-    "count_clusters",
     "distance_to",
     "evaluate_at",
     "evaluation",

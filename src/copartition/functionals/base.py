@@ -6,25 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from copartition.compiled.kernel import Kernel, kernel, reference
-from copartition.compiled.state import (
-    Chain,
-    chain_type,
-    float1,
-    functional_signature,
-    functional_type,
-    log_predictive_type,
-    model_type,
-)
+from copartition.core.compiling import Kernel, kernel
+from copartition.core.state import FUNCTIONALS, Chain, Functionals, functional_signature
+from copartition.core.steps import evaluate_chain
 from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
-SLOTS = 4  # functionals in one run
-
-evaluation = kernel(functional_signature, "model, chain, log_predictive, parameters, out")
-"""Decorator of a functional's compiled function ``f(model, chain, log_predictive, parameters, out)``."""
+evaluation = kernel(functional_signature, "model, chain, law, parameters, out")
+"""Decorator of a functional's compiled function ``f(model, chain, law, parameters, out)``."""
 
 
 class Functional:
@@ -107,8 +97,8 @@ def as_list(functional: Any) -> list[Any]:
     """Return one functional, or a sequence of some, as a list; refuse what is neither."""
     several = isinstance(functional, Sequence) and not isinstance(functional, str)
     functionals = list(functional) if several else [functional]
-    if not 1 <= len(functionals) <= SLOTS:
-        raise ValueError(f"functional must be one to {SLOTS} functionals, got {len(functionals)}.")
+    if not 1 <= len(functionals) <= FUNCTIONALS:
+        raise ValueError(f"functional must be one to {FUNCTIONALS} functionals, got {len(functionals)}.")
     return functionals
 
 
@@ -130,14 +120,24 @@ def evaluate_at(target: Any, functionals: Sequence[Functional], chain: Chain) ->
     for f in functionals:
         if isinstance(f.evaluate, Kernel):
             out = np.zeros(f.size)
-            evaluate_kernel(target.model, chain, target.log_predictive, f.evaluate, f.parameters, out)
+            evaluate_chain(target.model, target.law, chain, f.evaluate, f.parameters, out)
             values.append(out)
         else:
             values.append(f.of_labels(chain.labels))
     return np.concatenate(values)
 
 
-@kernel(types.void(model_type, chain_type, log_predictive_type, functional_type, float1, float1))
-def evaluate_kernel(model, chain, log_predictive, evaluate, parameters, out):
-    """Evaluate one functional of one chain."""
-    evaluate(reference(model), reference(chain), log_predictive, parameters, out)
+@evaluation
+def nothing(model, chain, law, parameters, out):
+    """Stand where there is no functional; never called."""
+
+
+def arranged(functionals: Sequence[Functional]) -> Functionals:
+    """Return functionals as kernels take them: those that are compiled, one after another; none if some are not."""
+    used = list(functionals) if all(f.is_compiled for f in functionals) else []
+    functions = [*[f.evaluate for f in used], *[nothing] * (FUNCTIONALS - len(used))]
+    first_parameter, first_component = np.zeros((2, FUNCTIONALS + 1), dtype=np.int64)
+    first_parameter[1 : len(used) + 1] = np.cumsum([len(f.parameters) for f in used])
+    first_component[1 : len(used) + 1] = np.cumsum([f.size for f in used])
+    parameters = np.concatenate([np.zeros(0), *[f.parameters for f in used]])
+    return Functionals(tuple(functions), len(used), parameters, first_parameter, first_component)

@@ -12,11 +12,11 @@ from copartition.validation import integer, shorten
 
 
 @evaluation
-def count_clusters(model, chain, log_predictive, parameters, out):
+def count_clusters(model, chain, law, parameters, out):
     """Number of clusters that are not empty."""
     sizes = chain[0].sizes
     count = 0
-    for k in range(chain[0].counts[0]):
+    for k in range(chain[0].n_clusters[0]):
         count += sizes[k] > 0
     out[0] = count
 
@@ -34,12 +34,12 @@ def n_clusters() -> Functional:
 
 
 @evaluation
-def largest_shares(model, chain, log_predictive, parameters, out):
+def largest_shares(model, chain, law, parameters, out):
     """Sizes of the largest clusters as shares of all points, largest first."""
     sizes = chain[0].sizes
     for position in range(len(out)):
         out[position] = 0.0
-    for k in range(chain[0].counts[0]):
+    for k in range(chain[0].n_clusters[0]):
         size = float(sizes[k])
         # Sorted insertion: `size` drops down the list and pushes out what is smaller.
         position = len(out) - 1
@@ -66,12 +66,12 @@ def largest_clusters(k: int) -> Functional:
 
 
 @evaluation
-def count_sizes(model, chain, log_predictive, parameters, out):
+def count_sizes(model, chain, law, parameters, out):
     """Number of clusters whose sizes lie between successive numbers of `parameters`."""
     sizes = chain[0].sizes
     for b in range(len(out)):
         out[b] = 0.0
-    for k in range(chain[0].counts[0]):
+    for k in range(chain[0].n_clusters[0]):
         for b in range(len(out)):
             if parameters[b] <= sizes[k] < parameters[b + 1]:
                 out[b] += 1.0
@@ -99,7 +99,7 @@ def cluster_sizes_histogram(edges: Any) -> Functional:
 
 
 @evaluation
-def same_cluster(model, chain, log_predictive, parameters, out):
+def same_cluster(model, chain, law, parameters, out):
     """Whether points are together, for all pairs of the points in `parameters`, row by row above the diagonal."""
     labels = chain[0].labels
     position = 0

@@ -12,14 +12,14 @@ from copartition.validation import shorten
 
 
 @evaluation
-def mixture_density(model, chain, log_predictive, parameters, out):
+def mixture_density(model, chain, law, parameters, out):
     """Predictive density at the rows of ``points`` from ``parameters[0]`` on; ``parameters[1]`` is its log constant.
 
     A new point joins each cluster, or a new one, with its prior weight.
     """
     weights, sizes = chain[0].weights, chain[0].sizes
     log_size, log_new = model[0].log_size, model[0].log_new
-    existing = chain[0].counts[0]
+    existing = chain[0].n_clusters[0]
     log_open = log_new[min(existing, len(log_new) - 1)]
     top = log_open
     for k in range(existing):
@@ -28,7 +28,7 @@ def mixture_density(model, chain, log_predictive, parameters, out):
     for k in range(existing):
         total += math.exp(log_size[sizes[k]] - top)
     for g in range(len(out)):
-        log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
+        law[0].log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
         density = math.exp(weights[existing] + log_open - top + parameters[1])
         for k in range(existing):
             density += math.exp(weights[k] + log_size[sizes[k]] - top + parameters[1])

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from copartition.compiled.kernel import inner
+from copartition.core.compiling import inner
 from copartition.functionals.base import Functional, evaluation
 from copartition.partition import canonical
 from copartition.validation import shorten
 
 
 @evaluation
-def distances(model, chain, log_predictive, parameters, out):
+def distances(model, chain, law, parameters, out):
     """Distance to each of some fixed partitions: sum g(|A|) + sum g(|B|) - 2 sum g(|A and B|), divided as asked.
 
     ``parameters[0]`` is 1 for g(x) = x log x and 0 for x^2, ``parameters[1]`` the divisor. Then for each partition come
@@ -22,7 +22,7 @@ def distances(model, chain, log_predictive, parameters, out):
     """
     labels, sizes, counts = chain[0].labels, chain[0].sizes, chain[0].weights  # weights are free between sweeps
     by_entropy = parameters[0] == 1.0
-    count, existing = len(labels), chain[0].counts[0]
+    count, existing = len(labels), chain[0].n_clusters[0]
     of_chain = 0.0
     for k in range(existing):
         of_chain += growth(float(sizes[k]), by_entropy)

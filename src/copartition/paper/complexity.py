@@ -11,7 +11,7 @@ import numpy as np
 import copartition as cp
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture
-from copartition.plots import ACCENT, INK, plain_numbers
+from copartition.view.plots import ACCENT, INK, plain_numbers
 
 CLUSTERS, POINTS = 8, 2_000
 SWEEPS = 20

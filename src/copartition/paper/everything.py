@@ -13,7 +13,7 @@ from copartition.paper.figure1 import figure1
 from copartition.paper.figure2 import figure2
 from copartition.paper.figure3 import figure3
 from copartition.paper.section import Section
-from copartition.report.page import render
+from copartition.view.report.page import render
 
 FIGURES: dict[str, Callable[[Desk], Section]] = {
     "figure1": figure1,

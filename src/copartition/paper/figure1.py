@@ -12,7 +12,7 @@ import numpy as np
 import copartition as cp
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.plots import ACCENT, INK, MUTED, plain_numbers
+from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
 
 COUPLINGS = ("transport", "maximal", "common")
 OURS = "copartition"  # what the package does where nothing is chosen

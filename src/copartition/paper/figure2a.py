@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition import plots
+from copartition.view import plots
 from copartition.paper.density import GRID, Line
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture

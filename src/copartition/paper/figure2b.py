@@ -12,7 +12,7 @@ import copartition as cp
 from copartition import datasets
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.plots import ACCENT, INK, MUTED, plain_numbers
+from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
 from copartition.runs.description import target_fingerprint
 
 BUDGET = 1_800  # single-chain sweeps that the authors' 90 seconds bought

@@ -10,7 +10,7 @@ import copartition as cp
 from copartition.paper.density import GRID, Line
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.plots import ACCENT, INK, MUTED, plain_numbers
+from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
 
 DASHES = ["-", "--", ":", "-."]
 

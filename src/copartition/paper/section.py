@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from copartition.paper.desk import Desk
-from copartition.report.pictures import svg_of
+from copartition.view.report.pictures import svg_of
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What a run gives back."""
+"""What a run came to, as plain data, and the file that keeps it."""
 
-from copartition.results.estimate import Estimate, estimate_of
+from copartition.results.draws import Draws
 from copartition.results.meeting import MeetingTimes
-from copartition.results.sample import Sample
+from copartition.results.replicates import Outcomes, Replicates
 
-__all__ = ["Estimate", "MeetingTimes", "Sample", "estimate_of"]
+__all__ = ["Draws", "MeetingTimes", "Outcomes", "Replicates"]

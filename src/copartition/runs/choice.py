@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from copartition.chains.start import check_start
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, bind_all
-from copartition.replicate import UNBOUNDED, Job, Settings
-from copartition.runs.kernels import choose_moves
+from copartition.runs.defaults import choose_step
 from copartition.runs.pilot import tune
-from copartition.start import check_start
+from copartition.runs.replicates import UNBOUNDED, Job, Settings
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer, shorten
 
@@ -29,9 +29,12 @@ class Choice:
     init: Any = None
 
     def completed(
-        self, settings: Tuned | str | None, target: Target, functional: Any, seed: int, progress: bool
+        self, settings: Tuned | str | None, target: Target, functional: Any, seed: int, executor: Any, progress: bool
     ) -> Choice:
-        """Return the choice with settings, or else defaults, for what was not chosen."""
+        """Return the choice with settings, or else defaults, for what was not chosen.
+
+        A pilot, where one has to be run, runs where the estimate does.
+        """
         if isinstance(settings, str):
             if settings != "auto":
                 raise ValueError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
@@ -42,6 +45,7 @@ class Choice:
                 split_merge=self.split_merge,
                 init=self.init,
                 seed=seed,
+                executor=executor,
                 progress=progress,
             )
         if settings is None:
@@ -76,13 +80,13 @@ def make_job(
             raise ValueError(
                 f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
             )
-    coupling, split_merge = choose_moves(target, choice.coupling, choice.split_merge)
+    step = choose_step(target, choice.coupling, choice.split_merge)
     target, functionals = bind_all(target, as_list(functional))
     return Job(
         target=target,
         functionals=functionals,
-        coupling=coupling,
+        step=step,
         start=check_start(target, choice.init),
-        settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps, split_merge),
+        settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps),
         seed=integer("seed", seed, 0),
     )

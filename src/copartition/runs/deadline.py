@@ -10,26 +10,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chain import advance_chain, record_chain
-from copartition.compiled.random import stream
+from copartition.answers import Estimate
+from copartition.chains.chain import advance_chain, record_chain
+from copartition.chains.start import start_chain
+from copartition.core.random import stream
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
-from copartition.pacing import Chunks, Pause
-from copartition.replicate import Job, Results, Runner, prepare_job
-from copartition.results import Estimate, estimate_of
+from copartition.results import Outcomes
 from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
 from copartition.runs.estimating import ReplicateError
-from copartition.runs.parallel import run_pieces
-from copartition.start import start_chain
+from copartition.runs.everything import run_all
+from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.replicates import Job, Runner
 from copartition.targets.base import Target
 from copartition.validation import integer, positive_number, shorten
 
@@ -68,7 +67,7 @@ def estimate_within(
     split_merge: int | str | None = None,
     init: Any = None,
     seed: int = 0,
-    executor: Executor | None = None,
+    executor: Any = None,
     progress: bool = False,
 ) -> Estimate:
     """Estimate an expectation without bias from workers that have a deadline each.
@@ -81,8 +80,8 @@ def estimate_within(
         Number of independent workers, whatever the number of cores.
     deadline : Sweeps or Seconds
         What each of them has.
-    executor : concurrent.futures.Executor, optional
-        Where workers run; left out: threads on all cores.
+    executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
+        Where workers run, see `estimate`.
     progress : bool
         Show a progress bar.
 
@@ -105,21 +104,67 @@ def estimate_within(
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
     given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
-    choice = given.completed(settings, target, functional, seed, progress)
+    choice = given.completed(settings, target, functional, seed, executor, progress)
     job = make_job(target, functional, choice, seed, None)
-    outcomes = run_pieces(partial(_work, job, deadline), workers, executor, progress, "workers")
+    rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=True), workers, executor, progress, "workers"))
     description = describe(job, choice.init) | {"deadline": repr(deadline)}
-    *columns, completed = (np.array(column) for column in zip(*outcomes, strict=True))
-    _check_finite(columns[0])
-    return replace(estimate_of(Results(np.arange(workers), *columns), description), completed=completed)
+    return Estimate.of(_outcomes(rows), description, completed=np.array([row.completed for row in rows]))
 
 
-def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> tuple[Any, ...]:
-    """Do what one worker does: value, first meeting time, met, sweeps, seconds, number completed in time."""
-    prepare_job(job)
+class _Shift(NamedTuple):
+    """What one worker came to; `completed` counts the replicates that it completed in time."""
+
+    value: np.ndarray
+    meeting_time: int
+    met: bool
+    sweeps: int
+    seconds: float
+    completed: int
+
+
+class _ShiftRows(NamedTuple):
+    """What some workers came to."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    rows: list[_Shift]
+
+
+@dataclass(frozen=True)
+class _Shifts:
+    """Workers with a deadline each, which run replicates, or one ordinary chain."""
+
+    job: Job
+    deadline: Sweeps | Seconds
+    unbiased: bool
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_ShiftRows, None]:
+        """Do what some workers do, one after another, in this thread."""
+        self.job.prepare()
+        work = _work if self.unbiased else _average
+        rows = [work(self.job, self.deadline, number, pause) for number in numbers]
+        return _ShiftRows(np.array(numbers), np.array([row.seconds for row in rows]), rows), None
+
+
+def _rows_of(batches: list[_ShiftRows]) -> list[_Shift]:
+    """Return what all workers came to, in the order of their numbers, if it is finite."""
+    by_number = {int(n): row for batch in batches for n, row in zip(batch.indices, batch.rows, strict=True)}
+    rows = [by_number[number] for number in sorted(by_number)]
+    for number, row in enumerate(rows):
+        if not np.isfinite(row.value).all():
+            raise ReplicateError(f"Worker {number} could not be used: the functional gave {row.value}.")
+    return rows
+
+
+def _outcomes(rows: list[_Shift]) -> Outcomes:
+    return Outcomes(np.arange(len(rows)), *[np.array(column) for column in list(zip(*rows, strict=True))[:5]])
+
+
+def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:
+    """Run replicates until the deadline."""
     begin = time.thread_time()
     total = np.zeros(job.size)
-    first: Results | None = None
+    first: Outcomes | None = None
     completed = spent = number = 0
     while True:
         runner = Runner(job, [(worker, number)])
@@ -127,17 +172,17 @@ def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> tu
         late = _run_until(runner, deadline, begin, spent, first is not None, pause)
         spent += runner.sweeps
         if runner.ended:
-            results = runner.results()
-            first = first or results
+            outcomes = runner.outcomes()
+            first = first or outcomes
             if not late:
-                total += results.values[0]
+                total += outcomes.values[0]
                 completed += 1
         if late:
             break
     assert first is not None
     value = total / completed if completed else first.values[0]
     seconds = time.thread_time() - begin
-    return value, int(first.meeting_times[0]), bool(first.met[0]), spent, seconds, completed
+    return _Shift(value, int(first.meeting_times[0]), bool(first.met[0]), spent, seconds, completed)
 
 
 def _run_until(
@@ -172,7 +217,7 @@ def sample_within(
     split_merge: int | str = "auto",
     init: Any = None,
     seed: int = 0,
-    executor: Executor | None = None,
+    executor: Any = None,
     progress: bool = False,
 ) -> Estimate:
     """Average a functional along one ordinary chain a worker until its deadline: biased, for comparison.
@@ -196,24 +241,18 @@ def sample_within(
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
     job = make_job(target, functional, Choice(burn_in, burn_in, 1, "independent", split_merge, init), seed, None)
-    outcomes = run_pieces(partial(_average, job, deadline), workers, executor, progress, "workers")
-    description = describe(job, init) | {
-        "deadline": repr(deadline),
-        "ordinary": True,
-    }
-    values, sweeps, seconds = (np.array(column) for column in zip(*outcomes, strict=True))
-    _check_finite(values)
-    none = np.zeros(workers, dtype=np.int64)
-    return estimate_of(Results(np.arange(workers), values, none + 1, none == 0, sweeps, seconds), description)
+    rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers"))
+    return Estimate.of(_outcomes(rows), describe(job, init) | {"deadline": repr(deadline), "ordinary": True})
 
 
-def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> tuple[np.ndarray, int, float]:
+def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:
+    """Run an ordinary chain until the deadline; there is no pair to meet."""
     begin = time.thread_time()
     random = stream(job.seed, worker)
     chain = start_chain(job.target, job.start, random)
-    burn_in, split_merge = job.settings.burn_in, job.settings.split_merge
+    burn_in = job.settings.burn_in
     if burn_in:
-        chain = advance_chain(job.target, chain, random, burn_in, split_merge)
+        chain = advance_chain(job.target, job.step, chain, random, burn_in)
     total = np.zeros(job.size)
     kept = 0
     chunks = Chunks(job.target.n_points)
@@ -221,16 +260,10 @@ def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) ->
         pause()
         left = deadline.count - burn_in - kept if isinstance(deadline, Sweeps) else 1 << 40
         draws = np.zeros((chunks.next(max(1, int(left))), job.size))
-        chain = record_chain(job.target, chain, random, job.functionals[0], draws, split_merge)
+        chain = record_chain(job.target, job.step, chain, random, job.functionals[0], draws)
         total += draws.sum(axis=0)
         kept += len(draws)
-    return total / kept, burn_in + kept, time.thread_time() - begin
-
-
-def _check_finite(values: np.ndarray) -> None:
-    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if bad.size:
-        raise ReplicateError(f"Worker {bad[0]} could not be used: the functional gave {values[bad[0]]}.")
+    return _Shift(total / kept, 1, True, burn_in + kept, time.thread_time() - begin, 0)
 
 
 def _check_deadline(value: Any) -> None:

@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
-from copartition.compiled.kernel import Kernel, code_hash
+from copartition._version import __version__
+from copartition.chains.start import describe_start
+from copartition.core.cache import code_hash, digest_of
+from copartition.core.compiling import Kernel
 from copartition.functionals import Functional
-from copartition.replicate import Job
-from copartition.start import describe_start
-from copartition.targets.base import Target
+from copartition.runs.replicates import Job
 
 
 def describe(job: Job, init: Any) -> dict[str, Any]:
     """Return all that determines the replicates of a job, as text and numbers."""
-    from copartition import __version__
-
     return {
         "version": __version__,
         "target": repr(job.target),
-        "fingerprint": target_fingerprint(job.target),
+        "fingerprint": job.target.fingerprint,
         "functional": ", ".join(f.name for f in job.functionals),
-        "functional_fingerprint": _digest([_functional_bytes(f) for f in job.functionals]),
+        "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in job.functionals]),
         "functionals": [{"name": f.name, "size": f.size, **f.about} for f in job.functionals],
         "components": [name for f in job.functionals for name in f.components],
-        "coupling": repr(job.coupling),
+        "coupling": repr(job.step.coupling),
         "init": describe_start(job.target, init),
-        "start_fingerprint": _digest([job.start.labels.tobytes()]),
-        "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
+        "start_fingerprint": digest_of(job.start.labels.tobytes()),
+        "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap, "split_merge": job.step.split_merge},
         "seed": job.seed,
+        "assumptions": job.target.assumptions(),
         "histogram": getattr(job.target, "histogram", None),
     }
-
-
-def target_fingerprint(target: Target) -> str:
-    """Return a hash of everything that the law of a target depends on: its arrays and its code."""
-    arrays = [np.asarray(field) for field in target.model]
-    shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
-    code = [code_hash(function.function) for function in (target.log_predictive, target.log_merge)]
-    return _digest([shapes, *[array.tobytes() for array in arrays], *code])
 
 
 def _functional_bytes(functional: Functional) -> bytes:
@@ -52,11 +41,3 @@ def _functional_bytes(functional: Functional) -> bytes:
 
 def _has_code(evaluate: Any) -> bool:
     return isinstance(evaluate, Kernel) or hasattr(evaluate, "__code__")
-
-
-def _digest(parts: list[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.hexdigest()[:16]

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from copartition.answers import Estimate
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
-from copartition.replicate import Failure, Results
-from copartition.results import Estimate, estimate_of
+from copartition.results import Outcomes
+from copartition.results.store import Store
 from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
+from copartition.runs.progress import Monitor, Running, Watch, bar_for
+from copartition.runs.replicates import Failure
 from copartition.runs.schedule import Schedule
 from copartition.runs.stopping import stopping_rule
-from copartition.runs.store import Store
 from copartition.runs.workers import workers_for
 from copartition.targets.base import Target
 
@@ -81,12 +82,13 @@ def estimate(
     max_sweeps : int, optional
         A cap on the sweeps of a pair. Pairs that have not met by then are truncated and **make the estimate biased**;
         the result says so. Left out, every pair runs until it meets.
-    executor : None, "processes", concurrent.futures.Executor or dask.distributed.Client
-        Where replicates run; None: threads on all cores.
+    executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
+        Where replicates run: threads, on all cores or as many as given; processes; an executor; a Dask cluster.
     store : path, optional
         A file that keeps every replicate. The same call with the same file goes on where it stopped.
-    progress : bool
-        Show a progress bar.
+    progress : bool or callable
+        Show a progress bar, which also says what pairs are doing that take long to meet; or a function that is called
+        with the number of replicates so far and in all, the mean and the standard error.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def estimate(
     """
     rule = stopping_rule(replicates, target_stderr, target_relative)
     given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
-    choice = given.completed(settings, target, functional, seed, progress is True)
+    choice = given.completed(settings, target, functional, seed, executor, progress is True)
     job = make_job(target, functional, choice, seed, max_sweeps)
     sizes = [f.size for f in job.functionals]
     description = describe(job, choice.init)
@@ -111,11 +113,11 @@ def estimate(
     failures: list[Failure] = []
     wanted = 0
     try:
-        with _reporting(progress, kept) as announce, workers_for(executor, job) as workers:
+        with _reporting(progress, kept) as (announce, watch), workers_for(executor, job) as workers:
             while not failures and (more := rule.next(kept.results(wanted).values, sizes)) is not None:
                 wanted = more
                 announce(wanted)
-                schedule = Schedule(kept.missing(wanted), kept.add)
+                schedule = Schedule(kept.missing(wanted), kept.add, watch)
                 schedule.run(workers)
                 failures = schedule.failures
         results = kept.results(wanted)
@@ -126,7 +128,7 @@ def estimate(
         kept.close()
     if failures:
         raise _error(failures, len(results.indices), store)
-    return estimate_of(results, description | outcome)
+    return Estimate.of(results, description | outcome)
 
 
 class _Kept:
@@ -135,7 +137,7 @@ class _Kept:
     def __init__(self, store: Store | None, most: int) -> None:
         self.store = store
         self.batches = [] if store is None else [store.read(most)]
-        self.listener: Callable[[Results], None] = lambda results: None
+        self.listener: Callable[[Outcomes], None] = lambda results: None
 
     def missing(self, count: int) -> Sequence[int]:
         """Return the replicates below `count` that are not there."""
@@ -144,20 +146,20 @@ class _Kept:
         there = np.concatenate([batch.indices for batch in self.batches])
         return np.setdiff1d(np.arange(count), there).tolist()
 
-    def add(self, results: Results) -> None:
+    def add(self, results: Outcomes) -> None:
         if self.store is not None:
             self.store.append(results)
         self.batches.append(results)
         self.listener(results)
 
-    def results(self, count: int) -> Results:
+    def results(self, count: int) -> Outcomes:
         """Return the replicates below `count`, in the order of their numbers."""
         if not self.batches:
-            return Results(*[np.zeros(0)] * 6)
+            return Outcomes(*[np.zeros(0)] * 6)
         joined = [np.concatenate(parts) for parts in zip(*self.batches, strict=True)]
         order = np.argsort(joined[0])
         order = order[joined[0][order] < count]
-        return Results(*[array[order] for array in joined])
+        return Outcomes(*[array[order] for array in joined])
 
     def close(self) -> None:
         if self.store is not None:
@@ -165,37 +167,33 @@ class _Kept:
 
 
 @contextmanager
-def _reporting(progress: Any, kept: _Kept) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar with the current estimate, or call a function with it; yields what to tell the total."""
+def _reporting(progress: Any, kept: _Kept) -> Iterator[tuple[Callable[[int], None], Watch]]:
+    """Show how far the run is, or call a function with it; yields what to tell the total, and what looks at work."""
     if not progress:
-        yield lambda total: None
+        yield lambda total: None, lambda pause: None
         return
-    from copartition.runs.progress import Running, estimate_bar
-
     running = Running()
     for batch in kept.batches:
         running.add(batch)
+    if callable(progress):
+        totals = [0]
 
-    def announce(total: int) -> None:
-        running.count = total
+        def call(outcomes: Outcomes) -> None:
+            running.add(outcomes)
+            progress(running.done, totals[0], running.mean, running.stderr)
 
-    with ExitStack() as stack:
-        refresh: Callable[[], None]
-        if callable(progress):
-            refresh = partial(_call, progress, running)
-        else:
-            refresh = stack.enter_context(estimate_bar(running))
+        kept.listener = call
+        yield lambda total: totals.__setitem__(0, total), lambda pause: None
+        return
+    with bar_for("replicates") as bar:
+        monitor = Monitor(bar, done=running.done)
 
-        def listen(results: Results) -> None:
-            running.add(results)
-            refresh()
+        def listen(outcomes: Outcomes) -> None:
+            running.add(outcomes)
+            monitor.add(len(outcomes.indices), str(running))
 
         kept.listener = listen
-        yield announce
-
-
-def _call(report: Callable[[int, int, np.ndarray, np.ndarray], None], running: Any) -> None:
-    report(running.done, running.count, running.mean, running.stderr)
+        yield lambda total: setattr(monitor, "total", total), monitor.watch
 
 
 def _error(failures: list[Failure], finished: int, store: Any) -> ReplicateError:

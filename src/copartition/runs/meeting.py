@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import Executor
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from copartition import steps
-from copartition.compiled.kernel import prepare
-from copartition.compiled.random import stream
+from copartition.chains.start import Beginning, check_start
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
-from copartition.pacing import Chunks, Pause
-from copartition.pair import NO_TRACE, advance_pair, start_pair
+from copartition.functionals import Functional
 from copartition.results import MeetingTimes
-from copartition.runs.kernels import choose_moves
-from copartition.runs.parallel import run_pieces
-from copartition.start import Beginning, check_start
+from copartition.runs.defaults import choose_step
+from copartition.runs.everything import run_all
+from copartition.runs.replicates import Job, PairJob, Settings
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
-
-
-class Meeting(NamedTuple):
-    """The course of one pair: coupled sweeps made, whether it met, CPU seconds, distances."""
-
-    sweeps: int
-    met: bool
-    seconds: float
-    trace: np.ndarray
 
 
 def meeting_times(
@@ -43,7 +29,7 @@ def meeting_times(
     max_sweeps: int = 100_000,
     trace: bool = False,
     seed: int = 0,
-    executor: Executor | None = None,
+    executor: Any = None,
     progress: bool = False,
 ) -> MeetingTimes:
     """Run pairs of coupled chains until they meet.
@@ -72,8 +58,8 @@ def meeting_times(
         Keep the distance of the chains after every sweep.
     seed : int
         Pair i draws from ``SeedSequence(seed, spawn_key=(i,))``: results do not depend on the executor.
-    executor : concurrent.futures.Executor, optional
-        Left out: threads on all cores.
+    executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
+        Where pairs run, see `estimate`.
     progress : bool
         Show a progress bar.
 
@@ -97,53 +83,51 @@ def meeting_times(
     lag = integer("lag", lag, 1)
     max_sweeps = integer("max_sweeps", max_sweeps, 1)
     seed = integer("seed", seed, 0)
-    coupling, split_merge = choose_moves(target, coupling, split_merge)
+    step = choose_step(target, coupling, split_merge)
     if max_sweeps < lag:
         raise ValueError(f"max_sweeps must be at least the lag, {lag}, got {max_sweeps}.")
-    start = check_start(target, init)
-    work = partial(_meet, target, coupling, split_merge, start, lag, max_sweeps, trace, seed)
-    meetings = run_pieces(work, replicates, executor, progress, "pairs")
-    return MeetingTimes(
-        meeting_times=np.array([lag + m.sweeps for m in meetings]),
-        met=np.array([m.met for m in meetings]),
-        seconds=np.array([m.seconds for m in meetings]),
-        traces=[m.trace for m in meetings] if trace else None,
-        lag=lag,
-        max_sweeps=max_sweeps,
-        seed=seed,
-        coupling=repr(coupling),
-        split_merge=split_merge,
-    )
+    job = pair_job(target, (), step, check_start(target, init), lag, max_sweeps, seed)
+    times, _ = watch_pairs(PairJob(job, bool(trace), np.zeros(0, dtype=np.int64)), replicates, executor, progress)
+    return times
 
 
-def _meet(
+def pair_job(
     target: Target,
-    coupling: Coupling,
-    split_merge: int,
+    functionals: tuple[Functional, ...],
+    step: Step,
     start: Beginning,
     lag: int,
     max_sweeps: int,
-    trace: bool,
     seed: int,
-    index: int,
-    pause: Pause,
-) -> Meeting:
-    """Run pair `index` until it meets or the cap is reached."""
-    prepare(
-        steps.run_pair, steps.step_pair, target.log_predictive, target.log_merge, coupling.partner
-    )  # not part of the time of a pair
-    random = stream(seed, index)
-    pair = start_pair(target, coupling, start, lag, random, pause, split_merge)
-    traces = [pair.distance.copy()]
-    chunks = Chunks(target.n_points)
-    done = 0
-    begin = time.thread_time()
-    while pair.distance[0] > 0 and lag + done < max_sweeps:
-        pause()
-        sweeps = chunks.next(max_sweeps - lag - done)
-        distances = np.zeros(sweeps + 1, dtype=np.int64) if trace else NO_TRACE
-        pair, made = advance_pair(target, coupling, pair, random, sweeps, distances, split_merge)
-        done += made
-        traces.append(distances[1 : made + 1])
-    seconds = time.thread_time() - begin
-    return Meeting(done, bool(pair.distance[0] == 0), seconds, np.concatenate(traces))
+) -> Job:
+    """Return the job of pairs that end when they meet."""
+    return Job(target, functionals, step, start, Settings(0, 0, lag, max_sweeps), seed)
+
+
+def watch_pairs(
+    task: PairJob, count: int, executor: Any, progress: bool, what: str = "pairs"
+) -> tuple[MeetingTimes, list[np.ndarray]]:
+    """Run pairs until they meet; return when they did, and the differences of functionals that were asked for."""
+    batches = run_all(task, count, executor, progress, what)
+    order = np.argsort(np.concatenate([batch.indices for batch in batches]))
+
+    def column(name: str) -> np.ndarray:
+        return np.concatenate([getattr(batch, name) for batch in batches])[order]
+
+    def ragged(name: str) -> list[np.ndarray]:
+        every = [one for batch in batches for one in getattr(batch, name)]
+        return [every[i] for i in order]
+
+    job = task.job
+    times = MeetingTimes(
+        meeting_times=column("meeting_times"),
+        met=column("met"),
+        seconds=column("coupled_seconds"),
+        traces=ragged("distances") if task.keeps_distances else None,
+        lag=job.settings.lag,
+        max_sweeps=job.settings.max_sweeps,
+        seed=job.seed,
+        coupling=repr(job.step.coupling),
+        split_merge=job.step.split_merge,
+    )
+    return times, ragged("differences")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from concurrent.futures import Executor
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from copartition import steps
-from copartition.compiled.kernel import prepare
-from copartition.compiled.random import stream
+from copartition.chains.start import check_start
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.tuning import (
@@ -27,24 +23,19 @@ from copartition.diagnostics.tuning import (
     predicted_inefficiency,
     tail_of,
 )
-from copartition.differences import advance_and_compare, compare_pair
+from copartition.diagnostics.variance import asymptotic_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
-from copartition.pacing import Chunks, Pause
-from copartition.pair import start_pair
 from copartition.results import MeetingTimes
-from copartition.runs.kernels import choose_moves
-from copartition.runs.meeting import meeting_times
-from copartition.runs.parallel import run_pieces
-from copartition.runs.sampling import run_chain
-from copartition.start import Beginning, check_start
+from copartition.runs.defaults import choose_step
+from copartition.runs.meeting import pair_job, watch_pairs
+from copartition.runs.replicates import PairJob
+from copartition.runs.sampling import ChainJob, run_chains
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
-from copartition.variance import asymptotic_variance
 
 STAGE_PAIRS = 100
 CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
 COMPONENTS = 200  # of a functional that the pilot looks at
-ROWS = 256  # coupled sweeps in one call of the kernel, at most: each fills a row of all components
 CHAINS = 8
 CHAIN_LENGTH = 25  # in 99 % quantiles of the sweeps to meet, or in `LEAST_LENGTH` where these are shorter
 LEAST_LENGTH = 40
@@ -65,7 +56,7 @@ def tune(
     init: Any = None,
     seed: int = 0,
     max_sweeps: int = 20_000,
-    executor: Executor | None = None,
+    executor: Any = None,
     progress: bool = False,
 ) -> Tuned:
     """Choose lag, burn-in and horizon for `estimate` from a pilot.
@@ -111,13 +102,11 @@ def tune(
     if functional is None:
         functional = [n_clusters(), largest_clusters(3)]
     functionals = as_list(functional)
-    coupling, split_merge = choose_moves(target, coupling, split_merge)
     pilot = _Pilot(
         target=target,
         functionals=functionals,
         pairs=integer("pairs", pairs, STAGE_PAIRS),
-        coupling=coupling,
-        split_merge=split_merge,
+        step=choose_step(target, coupling, split_merge),
         init=init,
         seed=integer("seed", seed, 0),
         max_sweeps=integer("max_sweeps", max_sweeps, 1),
@@ -137,20 +126,19 @@ class _Pilot:
         target: Target,
         functionals: list[Functional],
         pairs: int,
-        coupling: Coupling,
-        split_merge: int,
+        step: Step,
         init: Any,
         seed: int,
         max_sweeps: int,
-        executor: Executor | None,
+        executor: Any,
         progress: bool,
     ) -> None:
         self.target = target
         self.bound = bind_all(target, functionals)
         self.pairs = pairs
-        self.coupling = coupling
-        self.split_merge = split_merge
+        self.step = step
         self.init = init
+        self._start = check_start(target, init)
         self.max_sweeps = max_sweeps
         self.stages: list[Stage] = []
         self.sweeps = 0.0
@@ -180,43 +168,21 @@ class _Pilot:
             lag *= 2
 
     def _meet(self, lag: int) -> MeetingTimes:
-        m = meeting_times(
-            self.target,
-            replicates=STAGE_PAIRS,
-            coupling=self.coupling,
-            split_merge=self.split_merge,
-            lag=lag,
-            init=self.init,
-            max_sweeps=self.max_sweeps,
-            seed=self._next_seed(),
-            executor=self._executor,
-            progress=self._progress,
-        )
+        """Run pairs until they meet, to see how long that takes."""
+        job = pair_job(self.target, (), self.step, self._start, lag, self.max_sweeps, self._next_seed())
+        task = PairJob(job, False, np.zeros(0, dtype=np.int64))
+        m, _ = watch_pairs(task, STAGE_PAIRS, self._executor, self._progress)
         self._lead += STAGE_PAIRS * lag
         self.seconds_a_coupled_sweep = float(m.seconds.sum() / max(1, (m.meeting_times - lag).sum()))
         return m
 
     def _compare(self, lag: int) -> tuple[MeetingTimes, list[np.ndarray]]:
         """Run pairs until they meet, and keep by how much the functionals of their two chains differ."""
-        seed = self._next_seed()
         target, functionals = self.bound
-        start = check_start(target, self.init)
-        work = partial(
-            _run_pair, target, functionals, self.coupling, self.split_merge, start, lag, self.max_sweeps, seed
-        )
-        results = run_pieces(work, self.pairs, self._executor, self._progress, "pilot pairs")
-        m = MeetingTimes(
-            meeting_times=np.array([lag + len(pair.differences) for pair in results]),
-            met=np.array([pair.met for pair in results]),
-            seconds=np.array([pair.seconds for pair in results]),
-            traces=None,
-            lag=lag,
-            max_sweeps=self.max_sweeps,
-            seed=seed,
-            coupling=repr(self.coupling),
-            split_merge=self.split_merge,
-        )
-        return m, [pair.differences for pair in results]
+        job = pair_job(target, functionals, self.step, self._start, lag, self.max_sweeps, self._next_seed())
+        task = PairJob(job, False, _shown([f.size for f in functionals]))
+        self._lead += self.pairs * lag
+        return watch_pairs(task, self.pairs, self._executor, self._progress, "pilot pairs")
 
     def _add(self, m: MeetingTimes) -> None:
         """Take pairs into account, if they have met."""
@@ -246,17 +212,14 @@ class _Pilot:
         length = max(LEAST_LENGTH, int(np.quantile(m.meeting_times - m.lag, QUANTILE)))
         seed, sweeps, single = self._next_seed(), CHAINS * (1 + CHAIN_LENGTH) * length, 0.0
         target, functionals = self.bound
-        start = check_start(target, self.init)
         variances = []
         for functional in functionals:
             columns = _spaced(functional.size)
-            work = partial(
-                run_chain, target, functional, columns, self.split_merge, start, length, CHAIN_LENGTH * length, seed
-            )
-            results = run_pieces(work, CHAINS, self._executor, self._progress, "pilot chains")
-            variances.append(asymptotic_variance(np.stack([draws for draws, _ in results])))
+            task = ChainJob(target, functional, columns, self.step, self._start, length, CHAIN_LENGTH * length, seed)
+            draws, seconds = run_chains(task, CHAINS, self._executor, self._progress, "pilot chains")
+            variances.append(asymptotic_variance(draws))
             self.sweeps += sweeps
-            single += sum(seconds for _, seconds in results)
+            single += float(seconds.sum())
         self.seconds_a_sweep = single / (sweeps * len(functionals))
         self.seconds += single + self._lead * self.seconds_a_sweep
         return variances
@@ -266,50 +229,6 @@ class _Pilot:
         self._parts += 1
         words = np.random.SeedSequence(self._seed, spawn_key=(PILOT, self._parts)).generate_state(4)
         return int.from_bytes(words.tobytes(), "little")
-
-
-class _PilotPair(NamedTuple):
-    met: bool
-    seconds: float
-    differences: np.ndarray
-
-
-def _run_pair(
-    target: Target,
-    functionals: tuple[Functional, ...],
-    coupling: Coupling,
-    split_merge: int,
-    start: Beginning,
-    lag: int,
-    max_sweeps: int,
-    seed: int,
-    index: int,
-    pause: Pause,
-) -> _PilotPair:
-    """Run pair `index` until it meets; keep h(X) - h(Y) before each coupled sweep, of some components at least."""
-    prepare(
-        steps.run_chain,
-        compare_pair,
-        steps.step_chain,
-        steps.step_pair,
-        target.log_predictive,
-        target.log_merge,
-        coupling.partner,
-    )
-    random = stream(seed, index)
-    begin = time.thread_time()
-    pair = start_pair(target, coupling, start, lag, random, pause, split_merge)
-    shown = _shown([f.size for f in functionals])
-    chunks = Chunks(target.n_points)
-    differences = [np.zeros((0, len(shown)))]
-    done = 0
-    while pair.distance[0] > 0 and lag + done < max_sweeps:
-        pause()
-        sweeps = min(ROWS, chunks.next(max_sweeps - lag - done))
-        pair, rows = advance_and_compare(target, functionals, coupling, pair, random, sweeps, split_merge)
-        differences.append(rows[:, shown])
-        done += len(rows)
-    return _PilotPair(bool(pair.distance[0] == 0), time.thread_time() - begin, np.concatenate(differences))
 
 
 def _shown(sizes: list[int]) -> np.ndarray:
@@ -337,8 +256,8 @@ def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], va
         lag=burn_in,
         burn_in=burn_in,
         min_sweeps=min_sweeps,
-        coupling=pilot.coupling,
-        split_merge=pilot.split_merge,
+        coupling=pilot.step.coupling,
+        split_merge=pilot.step.split_merge,
         init=pilot.init,
         inefficiency=predicted_inefficiency(burn_in, mean, tail),
         sweeps=min_sweeps + mean,

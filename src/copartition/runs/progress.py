@@ -1,29 +1,53 @@
-"""A progress bar that shows the current estimate with its standard error."""
+"""What a run says while it goes on: how far it is, the current estimate, and what slow pairs are doing.
+
+On a terminal that is a bar, in a notebook a line that is brought up to date, and elsewhere a line on standard error
+every now and then, so that nobody waits in the dark.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 import numpy as np
 
-from copartition.replicate import Results
+from copartition.core.announcing import in_notebook
+from copartition.results import Outcomes
+from copartition.runs.pacing import Glance, Pause
+
+PATIENCE = 5.0  # seconds without a piece that ends, after which it is said what pairs are doing
+FIRST_LINE = 5.0  # seconds until the first line where there is no terminal; the time between lines doubles
+LONGEST_SILENCE = 300.0
+
+Watch = Callable[[Pause], None]
+
+
+class Bar(Protocol):
+    """Something that shows how far a run is."""
+
+    def show(self, done: int, total: int, note: str) -> None:
+        """Bring it up to date."""
+
+    def close(self) -> None:
+        """Show it for the last time."""
 
 
 class Running:
     """Mean and standard error of the replicates so far, by adding up."""
 
     def __init__(self) -> None:
-        self.count = 0
         self.done = 0
         self._total: np.ndarray | float = 0.0
         self._squares: np.ndarray | float = 0.0
 
-    def add(self, results: Results) -> None:
+    def add(self, outcomes: Outcomes) -> None:
         """Take a batch in."""
-        self.done += len(results.indices)
-        self._total = self._total + results.values.sum(axis=0)
-        self._squares = self._squares + (results.values**2).sum(axis=0)
+        self.done += len(outcomes.indices)
+        self._total = self._total + outcomes.values.sum(axis=0)
+        self._squares = self._squares + (outcomes.values**2).sum(axis=0)
 
     @property
     def mean(self) -> np.ndarray:
@@ -42,26 +66,147 @@ class Running:
         return f"{self.mean[0]:.5g} +- {self.stderr[0]:.2g}" + (" ..." if len(self.mean) > 1 else "")
 
 
-@contextmanager
-def estimate_bar(running: Running) -> Iterator[Callable[[], None]]:
-    """Show the bar; yields a function that brings it up to date."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+class Monitor:
+    """Counts what has ended, and says what is under way where nothing has for a while.
 
-    columns = (
-        TextColumn("replicates"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[estimate]}"),
+    Parameters
+    ----------
+    bar : Bar
+    total : int
+        Number of pieces in all.
+    done : int
+        Number of pieces that were there before.
+    """
+
+    def __init__(self, bar: Bar, total: int = 0, done: int = 0) -> None:
+        self.total = total
+        self._bar = bar
+        self._done = done
+        self._note = ""
+        self._last = time.monotonic()
+
+    def add(self, count: int, note: str = "") -> None:
+        """Count pieces that have ended."""
+        self._done += count
+        self._note = note
+        self._last = time.monotonic()
+        self._bar.show(self._done, self.total, note)
+
+    def watch(self, pause: Pause) -> None:
+        """Look at what is under way."""
+        silence = time.monotonic() - self._last
+        hint = slow_pairs(pause.under_way, silence) if silence > PATIENCE else ""
+        self._bar.show(self._done, self.total, hint or self._note)
+
+
+def slow_pairs(under_way: list[Glance], silence: float) -> str:
+    """Return what pairs that have not met for a while are doing, and what can be done about it."""
+    if not under_way:
+        return ""
+    distances = sorted(glance.distance for glance in under_way)
+    apart = f"{distances[0]:,}" if len(under_way) == 1 else f"{distances[0]:,} to {distances[-1]:,}"
+    most = max(glance.sweeps for glance in under_way)
+    return (
+        f"no pair has met for {silence:.0f} s: {len(under_way)} under way, up to {most:,} coupled sweeps, apart by "
+        f"{apart} (Hamming). Try more split_merge moves or another init; max_sweeps caps them (then biased)"
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None, completed=running.done, rate="", estimate=str(running))
 
-        def refresh() -> None:
-            speed = bar.tasks[0].speed
-            rate = f"{speed:,.0f}/s" if speed else ""
-            bar.update(task, total=running.count, completed=running.done, rate=rate, estimate=str(running))
 
-        yield refresh
+@contextmanager
+def counting(wanted: bool, total: int, what: str) -> Iterator[tuple[Callable[[int], None], Watch]]:
+    """Show how many pieces of work have ended; yields a function that counts, and one that looks."""
+    if not wanted:
+        yield lambda count: None, lambda pause: None
+        return
+    with bar_for(what) as bar:
+        monitor = Monitor(bar, total)
+        yield monitor.add, monitor.watch
+
+
+@contextmanager
+def bar_for(what: str) -> Iterator[Bar]:
+    """Open the kind of bar that suits where this runs."""
+    bar: Bar
+    if in_notebook():
+        bar = _NotebookLine(what)
+    elif sys.stderr is not None and sys.stderr.isatty():
+        bar = _TerminalBar(what)
+    else:
+        bar = _Lines(what)
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+def _text(what: str, done: int, total: int, seconds: float, note: str) -> str:
+    rate = done / seconds if seconds > 0 else 0.0
+    speed = f", {rate:,.3g}/s" if done else ""
+    return f"{what}: {done:,} of {total:,}, {seconds:.0f} s{speed}" + (f"; {note}" if note else "")
+
+
+class _TerminalBar:
+    """A bar that moves, with a line of its own for what is to be said."""
+
+    def __init__(self, what: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+        self._bar = Progress(
+            *columns, TimeRemainingColumn(), TextColumn("{task.fields[note]}"), console=Console(stderr=True)
+        )
+        self._task = self._bar.add_task("", total=None, rate="", note="")
+        self._bar.start()
+
+    def show(self, done: int, total: int, note: str) -> None:
+        speed = self._bar.tasks[0].speed
+        rate = f"{speed:,.0f}/s" if speed and speed >= 1 else ""
+        self._bar.update(self._task, total=total, completed=done, rate=rate, note=note)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+class _NotebookLine:
+    """One line of text that is brought up to date: needs no widgets."""
+
+    def __init__(self, what: str) -> None:
+        from IPython.display import display
+
+        self._what = what
+        self._begin = self._shown = time.monotonic()
+        self._last = ""
+        self._handle: Any = display({"text/plain": f"{what} ..."}, raw=True, display_id=True)
+
+    def show(self, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        self._last = _text(self._what, done, total, now - self._begin, note)
+        if now - self._shown > 0.2:
+            self._shown = now
+            self._handle.update({"text/plain": self._last}, raw=True)
+
+    def close(self) -> None:
+        self._handle.update({"text/plain": self._last}, raw=True)
+
+
+class _Lines:
+    """A line on standard error every now and then, more and more seldom."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._begin = time.monotonic()
+        self._next = self._begin + FIRST_LINE
+        self._wait = FIRST_LINE
+
+    def show(self, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        if now < self._next or done >= total:
+            return
+        self._wait = min(2 * self._wait, LONGEST_SILENCE)
+        self._next = now + self._wait
+        if sys.stderr is not None:
+            print(_text(self._what, done, total, now - self._begin, note), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing is left to be said."""

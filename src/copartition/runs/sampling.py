@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import Executor
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition import steps
-from copartition.chain import advance_chain, record_chain
-from copartition.compiled.kernel import prepare
-from copartition.compiled.random import stream
+from copartition.answers import Sample
+from copartition.chains.chain import advance_chain, record_chain
+from copartition.chains.start import Beginning, check_start, start_chain
+from copartition.chains.step import Step
+from copartition.core.compiling import Kernel, prepare
+from copartition.core.random import stream
+from copartition.core.steps import make_recorded_steps, make_steps
 from copartition.functionals import Functional, bind_all
-from copartition.pacing import Chunks, Pause
-from copartition.results import Sample
-from copartition.runs.kernels import choose_split_merge
-from copartition.runs.parallel import run_pieces
-from copartition.start import Beginning, check_start, start_chain
+from copartition.runs.defaults import choose_split_merge
+from copartition.runs.everything import run_all
+from copartition.runs.pacing import Chunks, Pause
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -35,7 +36,7 @@ def sample(
     split_merge: int | str = "auto",
     init: Any = None,
     seed: int = 0,
-    executor: Executor | None = None,
+    executor: Any = None,
     progress: bool = False,
 ) -> Sample:
     """Average a functional along independent Gibbs chains.
@@ -58,8 +59,8 @@ def sample(
         Where chains start; see `meeting_times`.
     seed : int
         Chain i draws from ``SeedSequence(seed, spawn_key=(i,))``.
-    executor : concurrent.futures.Executor, optional
-        Left out: threads on all cores.
+    executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
+        Where chains run, see `estimate`.
     progress : bool
         Show a progress bar.
 
@@ -81,55 +82,83 @@ def sample(
     burn_in = integer("burn_in", burn_in, 0)
     chains = integer("chains", chains, 1)
     seed = integer("seed", seed, 0)
-    split_merge = choose_split_merge(target, split_merge)
+    step = Step(choose_split_merge(target, split_merge))
     start = check_start(target, init)
-    columns = np.arange(functional.size)
-    work = partial(run_chain, target, functional, columns, split_merge, start, burn_in, sweeps, seed)
-    results = run_pieces(work, chains, executor, progress, "chains")
+    task = ChainJob(target, functional, np.arange(functional.size), step, start, burn_in, sweeps, seed)
+    draws, seconds = run_chains(task, chains, executor, progress, "chains")
     return Sample(
-        draws=np.stack([draws for draws, _ in results]),
-        seconds=np.array([seconds for _, seconds in results]),
+        draws=draws,
+        seconds=seconds,
         functional=functional.name,
         sweeps=sweeps,
         burn_in=burn_in,
         seed=seed,
         components=functional.components,
-        split_merge=split_merge,
+        split_merge=step.split_merge,
     )
 
 
-def run_chain(
-    target: Target,
-    functional: Functional,
-    columns: np.ndarray,
-    split_merge: int,
-    start: Beginning,
-    burn_in: int,
-    sweeps: int,
-    seed: int,
-    index: int,
-    pause: Pause,
-) -> tuple[np.ndarray, float]:
-    """Run chain `index`; return its draws of the components `columns`, and its CPU seconds."""
-    # Compiling is not part of the time of a chain.
-    prepare(steps.run_chain, steps.record_chain, steps.step_chain, target.log_predictive, target.log_merge)
-    random = stream(seed, index)
-    begin = time.thread_time()
-    chain = start_chain(target, start, random)
-    draws = np.zeros((sweeps, len(columns)))
-    chunks = Chunks(target.n_points)
-    done = 0
-    while done < burn_in:
-        pause()
-        made = chunks.next(burn_in - done)
-        chain = advance_chain(target, chain, random, made, split_merge)
-        done += made
-    done = 0
-    while done < sweeps:
-        pause()
-        made = chunks.next(min(sweeps - done, max(1, CELLS // functional.size)))
-        rows = np.zeros((made, functional.size))
-        chain = record_chain(target, chain, random, functional, rows, split_merge)
-        draws[done : done + made] = rows[:, columns]
-        done += made
-    return draws, time.thread_time() - begin
+class ChainRuns(NamedTuple):
+    """What some chains came to: their numbers, CPU seconds, and draws, one array a chain."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    draws: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class ChainJob:
+    """All that determines some ordinary chains: of the functional, the components `columns` are kept."""
+
+    target: Target
+    functional: Functional
+    columns: np.ndarray
+    step: Step
+    start: Beginning
+    burn_in: int
+    sweeps: int
+    seed: int
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
+        """Run some chains, one after another, in this thread."""
+        law, evaluate = self.target.law, self.functional.evaluate
+        own = [evaluate] if isinstance(evaluate, Kernel) else []
+        # Compiling is not part of the time of a chain.
+        prepare(make_steps, make_recorded_steps, self.step.alone, law.log_predictive, law.log_merge, *own)
+        draws, seconds = [], []
+        for number in numbers:
+            begin = time.thread_time()
+            draws.append(self._run_one(number, pause))
+            seconds.append(time.thread_time() - begin)
+        return ChainRuns(np.array(numbers), np.array(seconds), draws), None
+
+    def _run_one(self, number: int, pause: Pause) -> np.ndarray:
+        random = stream(self.seed, number)
+        chain = start_chain(self.target, self.start, random)
+        draws = np.zeros((self.sweeps, len(self.columns)))
+        chunks = Chunks(self.target.n_points)
+        done = 0
+        while done < self.burn_in:
+            pause()
+            made = chunks.next(self.burn_in - done)
+            chain = advance_chain(self.target, self.step, chain, random, made)
+            done += made
+        done = 0
+        while done < self.sweeps:
+            pause()
+            made = chunks.next(min(self.sweeps - done, max(1, CELLS // self.functional.size)))
+            rows = np.zeros((made, self.functional.size))
+            chain = record_chain(self.target, self.step, chain, random, self.functional, rows)
+            draws[done : done + made] = rows[:, self.columns]
+            done += made
+        return draws
+
+
+def run_chains(
+    task: ChainJob, count: int, executor: Any, progress: bool, what: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run chains; return their draws (chains, sweeps, components) and CPU seconds."""
+    batches = run_all(task, count, executor, progress, what)
+    order = np.argsort(np.concatenate([batch.indices for batch in batches]))
+    draws = [one for batch in batches for one in batch.draws]
+    return np.stack([draws[i] for i in order]), np.concatenate([batch.seconds for batch in batches])[order]

@@ -1,32 +1,40 @@
-"""Many replicates in batches: large enough that shipping them costs nothing, small enough that little is lost."""
+"""Many pieces of work in batches: large enough that shipping them costs nothing, small enough that little is lost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from typing import Any
 
 import numpy as np
 
-from copartition.replicate import Failure, Results
-from copartition.runs.workers import Outcome, Workers
+from copartition.runs.pacing import Pause
+from copartition.runs.replicates import Failure
+from copartition.runs.workers import Workers
 
 SECONDS_A_BATCH = 0.5
 LARGEST_BATCH = 20_000
+SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class Schedule:
-    """Hands out replicates to workers and takes in their results.
+    """Hands out pieces of work to workers and takes in what they came to.
 
     Parameters
     ----------
-    indices : sequence of int
-        The replicates to run.
+    numbers : sequence of int
+        The pieces to be done.
     keep : callable
-        Gets the results of each batch as it ends.
+        Gets what each batch came to as it ends.
+    watch : callable
+        Is called every second or so while work is under way.
     """
 
-    def __init__(self, indices: Sequence[int], keep: Callable[[Results], None]) -> None:
-        self._waiting = indices
+    def __init__(
+        self, numbers: Sequence[int], keep: Callable[[Any], None], watch: Callable[[Pause], None] = lambda pause: None
+    ) -> None:
+        self._waiting = numbers
+        self._watch = watch
         self._next = 0
         self._again: list[int] = []
         self._keep = keep
@@ -35,7 +43,7 @@ class Schedule:
 
     def run(self, workers: Workers) -> None:
         """Run all; keep what has ended if this is interrupted."""
-        under_way: dict[Future[Outcome], list[int]] = {}
+        under_way: dict[Future[Any], list[int]] = {}
         try:
             while True:
                 while len(under_way) < 2 * workers.count:
@@ -45,11 +53,12 @@ class Schedule:
                     under_way[workers.submit(batch)] = batch
                 if not under_way:
                     return
-                ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                ended, _ = wait(under_way, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
+                self._watch(workers.pause)
                 for future in ended:
                     self._take(future, under_way.pop(future))
         except BaseException:
-            workers.give_up()
+            workers.pause.give_up()
             for future in under_way:
                 future.cancel()
             wait(under_way)
@@ -69,7 +78,7 @@ class Schedule:
         self._next += size
         return batch
 
-    def _take(self, future: Future[Outcome], batch: list[int]) -> None:
+    def _take(self, future: Future[Any], batch: list[int]) -> None:
         try:
             results, failure = future.result()
         except CancelledError:

@@ -1,130 +1,133 @@
-"""Where batches of replicates run: threads, processes, an executor of the caller's, or a Dask cluster.
+"""Where work runs: threads, processes, an executor of the caller's, or a Dask cluster.
 
-All of these come down to a `concurrent.futures.Executor`. What differs is how the job, with all the data, gets to where
-it is needed: threads share it, a Dask cluster is sent it once, and processes of this machine read it once from a file.
-Of an executor of another kind it is not known where its workers are, so every batch brings the job along.
+A task is an object with a method ``run(numbers, pause)`` that does the pieces of work with these numbers. Its result may
+depend on the numbers only. All places come down to a `concurrent.futures.Executor`. What differs is how the task, with
+all the data, gets to where it is needed: threads share it, a Dask cluster is sent it once, and processes of this machine
+read it once from a file. Of an executor of another kind it is not known where its workers are, so every batch brings
+the task along.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from copartition.pacing import Interrupted, no_pause
-from copartition.replicate import Failure, Job, Results, run_replicates_of
-from copartition.validation import shorten
+from copartition.runs.cpus import cpu_count
+from copartition.runs.pacing import Pause
+from copartition.validation import integer, shorten
 
-Outcome = tuple[Results, Failure | None]
+
+class Task(Protocol):
+    """Work that can be done piece by piece."""
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Any, Any]:
+        """Do some pieces; return what they came to, with their ``indices`` and ``seconds``, and a failure if any."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Something that runs batches.
+    """Something that does work.
 
     Attributes
     ----------
     count : int
         How many batches run at a time.
     submit : callable
-        Takes the numbers of replicates, returns a future of their outcome.
-    give_up : callable
-        Asks what runs to stop soon, where that is possible.
+        Takes the numbers of some pieces, returns a future of what they came to.
+    pause : Pause
+        By which work in threads of this process can be stopped and looked at.
     """
 
     count: int
-    submit: Callable[[list[int]], Future[Outcome]]
-    give_up: Callable[[], None]
+    submit: Callable[[list[int]], Future[Any]]
+    pause: Pause = field(default_factory=Pause)
 
 
 @contextmanager
-def workers_for(executor: Any, job: Job) -> Iterator[Workers]:
+def workers_for(executor: Any, task: Task) -> Iterator[Workers]:
     """Open the workers that `executor` stands for; see `copartition.estimate`."""
-    if executor is None:
-        with _threads(job) as workers:
+    if executor is None or (isinstance(executor, int) and not isinstance(executor, bool)):
+        with _threads(cpu_count() if executor is None else integer("executor", executor, 1), task) as workers:
             yield workers
     elif executor == "processes" or isinstance(executor, ProcessPoolExecutor):
-        with _processes(executor, job) as workers:
+        with _processes(executor, task) as workers:
             yield workers
     elif isinstance(executor, Executor):
-        yield _other(executor, job)
+        yield Workers(_count_of(executor), lambda numbers: executor.submit(_run, task, numbers))
     elif hasattr(executor, "get_executor") and hasattr(executor, "scatter"):
-        yield _dask(executor, job)
+        yield _dask(executor, task)
     else:
         raise TypeError(
-            "executor must be None, 'processes', a concurrent.futures.Executor or a dask.distributed.Client, got "
-            f"{shorten(executor)}."
+            "executor must be None, a number of threads, 'processes', a concurrent.futures.Executor or a "
+            f"dask.distributed.Client, got {shorten(executor)}."
         )
 
 
+def _run(task: Task, numbers: list[int]) -> Any:
+    """Do some pieces of a task where nobody interrupts."""
+    return task.run(numbers, Pause())
+
+
+def _count_of(executor: Any) -> int:
+    return getattr(executor, "_max_workers", None) or cpu_count()
+
+
 @contextmanager
-def _threads(job: Job) -> Iterator[Workers]:
-    given_up = threading.Event()
-
-    def pause() -> None:
-        if given_up.is_set():
-            raise Interrupted
-
-    count = os.cpu_count() or 1
+def _threads(count: int, task: Task) -> Iterator[Workers]:
+    pause = Pause()
     with ThreadPoolExecutor(count) as pool:
         try:
-            yield Workers(count, lambda indices: pool.submit(run_replicates_of, job, indices, pause), given_up.set)
+            yield Workers(count, lambda numbers: pool.submit(task.run, numbers, pause), pause)
         except BaseException:
-            given_up.set()
+            # Threads cannot be stopped from outside: they are asked to, and listen whenever they pause.
+            pause.give_up()
             raise
 
 
 @contextmanager
-def _processes(executor: Any, job: Job) -> Iterator[Workers]:
+def _processes(executor: Any, task: Task) -> Iterator[Workers]:
     try:
-        packed = pickle.dumps(job)
+        packed = pickle.dumps(task)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
         raise ValueError(
             f"The run cannot be sent to other processes ({error}): define functions at the top of a module, not inside "
             "other functions."
         ) from None
     folder = Path(tempfile.mkdtemp(prefix="copartition-"))
-    path = folder / "job.pickle"
+    path = folder / "task.pickle"
     path.write_bytes(packed)
     own = None
     if executor == "processes":
-        own = executor = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
-    count = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+        own = executor = ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn"))
     try:
-        yield Workers(count, lambda indices: executor.submit(_run_from_file, str(path), indices), lambda: None)
+        yield Workers(_count_of(executor), lambda numbers: executor.submit(_run_from_file, str(path), numbers))
     finally:
         if own is not None:
             own.shutdown(wait=True, cancel_futures=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_job_read: dict[str, Job] = {}
+_task_read: dict[str, Task] = {}
 
 
-def _run_from_file(path: str, indices: list[int]) -> Outcome:
-    """Run a batch of the job in a file, which each process reads once."""
-    if path not in _job_read:
-        _job_read.clear()
-        _job_read[path] = pickle.loads(Path(path).read_bytes())
-    return run_replicates_of(_job_read[path], indices, no_pause)
+def _run_from_file(path: str, numbers: list[int]) -> Any:
+    """Do some pieces of the task in a file, which each process reads once."""
+    if path not in _task_read:
+        _task_read.clear()
+        _task_read[path] = pickle.loads(Path(path).read_bytes())
+    return _run(_task_read[path], numbers)
 
 
-def _other(executor: Executor, job: Job) -> Workers:
-    count = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
-    return Workers(count, lambda indices: executor.submit(run_replicates_of, job, indices, no_pause), lambda: None)
-
-
-def _dask(client: Any, job: Job) -> Workers:
-    sent = client.scatter(job, broadcast=True, hash=False)
+def _dask(client: Any, task: Task) -> Workers:
+    sent = client.scatter(task, broadcast=True, hash=False)
     executor = client.get_executor(pure=False)
     count = max(1, sum(client.nthreads().values()))
-    return Workers(count, lambda indices: executor.submit(run_replicates_of, sent, indices, no_pause), lambda: None)
+    return Workers(count, lambda numbers: executor.submit(_run, sent, numbers))

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from copartition.compiled.kernel import Kernel, kernel
-from copartition.compiled.state import Model, log_merge_signature, log_predictive_signature
+from copartition.core.cache import code_hash, digest_of
+from copartition.core.compiling import Kernel, kernel
+from copartition.core.state import Law, Model, log_merge_signature, log_predictive_signature
 from copartition.partition import canonical
 from copartition.targets.priors import Prior, check_prior
 from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
@@ -71,7 +72,9 @@ class Target:
     Attributes
     ----------
     model : Model
-        The arrays that the compiled function reads.
+        The arrays that the compiled functions read.
+    law : Law
+        The compiled functions.
     n_points : int
     """
 
@@ -104,10 +107,8 @@ class Target:
             rows = rows.copy()
         self.n_points = len(rows)
         self.prior = prior
-        self.log_predictive = log_predictive
-        self.has_log_merge = log_merge is not None
-        self.log_merge = no_log_merge if log_merge is None else log_merge
-        self.is_exchangeable = bool(exchangeable) or self.has_log_merge
+        self.law = Law(log_predictive, no_log_merge if log_merge is None else log_merge, int(log_merge is not None))
+        self.is_exchangeable = bool(exchangeable) or log_merge is not None
         self.model = Model(
             points=rows,
             table=np.zeros((0, 0)) if table is None else number_array("table", table, 2),
@@ -124,6 +125,18 @@ class Target:
             )
         if self.is_exchangeable and self.model.palette:
             raise ValueError(f"exchangeable targets have no palette, got palette={self.model.palette}.")
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that the law depends on: the arrays and the code."""
+        arrays = [np.asarray(field) for field in self.model]
+        shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
+        code = [code_hash(function.function) for function in (self.law.log_predictive, self.law.log_merge)]
+        return digest_of(shapes, *[array.tobytes() for array in arrays], *code)
+
+    def assumptions(self) -> list[str]:
+        """Return what the model assumes, in words, a sentence each."""
+        return [f"{type(self).__name__}, a model of your own: {self!r}."]
 
     def check_labels(self, labels: Any, name: str = "labels") -> np.ndarray:
         """Return `labels` in canonical numbering if the target gives the partition a positive probability."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.compiled.kernel import Kernel
+from copartition.core.compiling import Kernel
 from copartition.targets.base import Target
 from copartition.targets.priors import Prior, check_prior
 from copartition.validation import finite_array, shorten

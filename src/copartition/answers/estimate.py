@@ -1,0 +1,148 @@
+"""Unbiased estimates, with all that one may ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from copartition.answers.sample import Sample
+from copartition.diagnostics import efficiency, robust
+from copartition.diagnostics.findings import Finding, findings_of
+from copartition.results.replicates import Replicates
+from copartition.results.store import Store
+from copartition.view import export
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+
+@dataclass(frozen=True)
+class Estimate(Replicates):
+    """An unbiased estimate from independent replicates, with a confidence interval.
+
+    Its data are those of `copartition.results.Replicates`: ``values``, ``mean``, ``stderr``, ``interval``,
+    ``meeting_times``, ``met``, ``sweeps``, ``seconds``, ``components``, ``made_by``.
+    """
+
+    def inefficiency(self, reference: Sample) -> efficiency.Inefficiency:
+        """Return how many times the work of ordinary chains the same precision takes with this estimate's settings.
+
+        Parameters
+        ----------
+        reference : Sample
+            Ordinary chains with the same functional, long enough for their variance to be known.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=500, burn_in=10, min_sweeps=100, lag=10, seed=1)
+        >>> s = cp.sample(posterior, cp.n_clusters(), sweeps=5000, seed=1)
+        >>> bool(0.5 < e.inefficiency(s).sweeps[0] < 2.0)
+        True
+        """
+        return efficiency.inefficiency(self, reference)
+
+    def trimmed_mean(self, proportion: float = 0.01, level: float = 0.95) -> robust.RobustSummary:
+        """Return the mean without the smallest and largest replicates. **Not unbiased.**
+
+        Parameters
+        ----------
+        proportion : float
+            Share of the replicates that is left out at either end.
+        level : float
+            Of the bootstrap interval.
+        """
+        return robust.trimmed_mean(self.values, self.components, proportion, level)
+
+    def median_of_means(self, groups: int = 20, level: float = 0.95) -> robust.RobustSummary:
+        """Return the median of the means of groups of replicates. **Not unbiased.**
+
+        Parameters
+        ----------
+        groups : int
+            Number of groups of about equal size, in the order of the replicates.
+        level : float
+            Of the bootstrap interval.
+        """
+        return robust.median_of_means(self.values, self.components, groups, level)
+
+    @property
+    def heaviest_share(self) -> np.ndarray:
+        """The share of the variance of each component that the heaviest 1 % of the replicates have (normal: 8 %)."""
+        return robust.heaviest_share(self.values)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All that is to be known of how far the estimate can be trusted, for its model."""
+        return findings_of(self)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against trusting the estimate, a sentence or two each: the findings that are warnings."""
+        return [str(finding) for finding in self.findings if finding.is_warning]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return a pandas table with a row a replicate: its values, meeting time and cost. Needs pandas.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=10, burn_in=5, min_sweeps=50, lag=5, seed=1)
+        >>> list(e.to_dataframe().columns)
+        ['n_clusters', 'meeting_time', 'sweeps_to_meet', 'met', 'sweeps', 'seconds']
+        """
+        return export.dataframe(self)
+
+    def to_datatree(self) -> xarray.DataTree:
+        """Return the replicates in the form that ArviZ uses. Needs ``pip install copartition[arviz]``."""
+        return export.datatree(self)
+
+    def summary(self, rows: int = 20) -> str:
+        """Return a table for a person to read, of at most so many components."""
+        low, high = self.interval()
+        width = max(len(name) for name in self.components)
+        lines = [f"{'':{width}}  {'mean':>12}  {'stderr':>9}  95 % interval"]
+        lines += [
+            f"{name:{width}}  {mean:12.6g}  {error:9.2g}  {a:.6g} to {b:.6g}"
+            for name, mean, error, a, b in zip(self.components, self.mean, self.stderr, low, high, strict=True)
+        ][:rows]
+        if len(self.components) > rows:
+            lines.append(f"... and {len(self.components) - rows} more components")
+        settings = self.made_by["settings"]
+        coupled = self.meeting_times - self.lag
+        lines.append(
+            f"{len(self.values)} replicates, {self.made_by['coupling']}, "
+            + ", ".join(f"{key} {value}" for key, value in settings.items() if key != "max_sweeps")
+        )
+        lines.append(
+            f"sweeps to meet: mean {coupled.mean():.1f}, largest {coupled.max()}; "
+            f"cost: {self.sweeps.mean():.0f} sweeps and {self.seconds.mean():.3g} CPU seconds a replicate"
+        )
+        if self.made_by.get("ordinary"):
+            # One chain a worker: no pairs, so nothing to say of meetings.
+            lines[-2:] = [f"{len(self.values)} chains, {self.made_by['deadline']} each"]
+        return "\n".join([*self.warnings, *lines])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an estimate from the store of a run, finished or not.
+
+        Parameters
+        ----------
+        path : path
+            The file that was given as `store`.
+        """
+        store = Store(path)
+        try:
+            return cls.of(store.read(), store.description)
+        finally:
+            store.close()

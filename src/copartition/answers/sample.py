@@ -1,0 +1,51 @@
+"""Ordinary chains, for comparison, with all that one may ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copartition.diagnostics.variance import asymptotic_variance
+from copartition.results.draws import Draws
+from copartition.view import export
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True)
+class Sample(Draws):
+    """Ordinary Markov chain Monte Carlo averages: biased whenever the chains were stopped too soon.
+
+    Its data are those of `copartition.results.Draws`: ``draws``, ``mean``, ``seconds``, ``functional``, ``sweeps``,
+    ``burn_in``, ``seed``, ``components``, ``split_merge``.
+    """
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Asymptotic variance of each component: that of the mean of n sweeps is this divided by n."""
+        return asymptotic_variance(self.draws)
+
+    @property
+    def stderr(self) -> np.ndarray:
+        """Standard error of the mean, autocorrelation accounted for."""
+        return np.sqrt(self.variance / (self.draws.shape[0] * self.draws.shape[1]))
+
+    def to_datatree(self) -> xarray.DataTree:
+        """Return the draws in the form that ArviZ uses, chains x draws. Needs ``pip install copartition[arviz]``."""
+        return export.sample_datatree(self)
+
+    def summary(self) -> str:
+        """Return a table of components, means and standard errors."""
+        chains, kept, _ = self.draws.shape
+        lines = [f"{self.functional}: {chains} chains x {kept} sweeps after {self.burn_in} of burn-in"]
+        for i, (mean, stderr) in enumerate(zip(self.mean[:20], self.stderr[:20], strict=True)):
+            lines.append(f"  [{i}]  {mean:.6g} +- {stderr:.2g}")
+        if len(self.mean) > 20:
+            lines.append(f"  ... and {len(self.mean) - 20} more components")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()

@@ -1,0 +1,122 @@
+"""One chain, seen from Python: how it is run, what the law of its next move is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition.chains.step import Step
+from copartition.core import status as kernel_status
+from copartition.core.room import empty_chain, grown
+from copartition.core.state import Chain, Stepper
+from copartition.core.steps import conditional_law, make_recorded_steps, make_steps, reset_chain
+from copartition.functionals import Functional
+from copartition.partition import canonical
+from copartition.targets.base import Target, check_target
+from copartition.validation import integer, label_array
+
+
+def chain_at(target: Target, labels: np.ndarray) -> Chain:
+    """Return a chain at the partition `labels`, in canonical numbering, negative for points in no cluster."""
+    n_clusters = max(target.model.palette, int(labels.max()) + 1)
+    capacity = max(16, n_clusters + n_clusters // 4 + 2)
+    chain = empty_chain(target.n_points, target.model.points.shape[1], capacity)
+    reset_chain(target.model, chain, labels)
+    return chain
+
+
+def advance_chain(target: Target, step: Step | Stepper, chain: Chain, random: np.ndarray, steps: int) -> Chain:
+    """Run a chain for a number of steps; return it, or a larger copy if it had to grow."""
+    stepper = step.stepper(target) if isinstance(step, Step) else step
+    progress = np.zeros(2, dtype=np.int64)
+    while True:
+        status = make_steps(target.model, target.law, chain, stepper, random, progress, steps)
+        if status == kernel_status.DONE:
+            return chain
+        chain = grown_or_refused(chain, status, int(progress[1]))
+
+
+def record_chain(
+    target: Target, step: Step, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray
+) -> Chain:
+    """Run a chain for as many steps as `draws` has rows, and write the functional after each into its row."""
+    stepper = step.stepper(target)
+    if not functional.is_compiled:
+        for row in draws:
+            chain = advance_chain(target, stepper, chain, random, 1)
+            row[:] = functional.of_labels(chain.labels)
+        return chain
+    progress = np.zeros(2, dtype=np.int64)
+    record = (functional.parameters, draws)
+    while True:
+        status = make_recorded_steps(
+            target.model, target.law, chain, stepper, random, progress, functional.evaluate, record
+        )
+        if status == kernel_status.DONE:
+            return chain
+        chain = grown_or_refused(chain, status, int(progress[1]))
+
+
+def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
+    """Do what a kernel that stopped at point `n` needs: a larger chain, or an error where the target gave no law."""
+    if status != kernel_status.FULL:
+        raise refusal(status, n)
+    return grown(chain)
+
+
+def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
+    """Compute the conditional law of one point given the clusters of all others.
+
+    Parameters
+    ----------
+    target : Target
+    labels : array of int
+        A label for each point; the label of point `n` itself does not matter.
+    n : int
+        The point.
+
+    Returns
+    -------
+    numpy.ndarray
+        Probabilities of joining each cluster of the other points, in the order of their first points, and, last,
+        of a new cluster.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> cp.conditional(target, [0, 0, 1], n=1).round(3)  # with point 0, with point 2, on its own
+    array([0.693, 0.004, 0.303])
+    """
+    check_target(target)
+    n = integer("n", n, 0)
+    if n >= target.n_points:
+        raise ValueError(f"n must be below the number of points, {target.n_points}, got {n}.")
+    # Point n comes last in the numbering, so that taking it out leaves the clusters of the others in their order.
+    order = np.r_[np.delete(np.arange(target.n_points), n), n]
+    arranged = np.empty(target.n_points, dtype=np.int64)
+    arranged[order] = canonical(label_array("labels", labels, target.n_points)[order])
+    others = int(np.delete(arranged, n).max(initial=-1)) + 1
+    if 0 < target.model.palette < others:
+        raise ValueError(f"labels must have at most {target.model.palette} clusters besides point {n}, got {others}.")
+    chain = chain_at(target, arranged)
+    total = conditional_law(target.model, target.law, chain, n)
+    if not total > 0.0:
+        raise refusal(kernel_status.IMPOSSIBLE if total == 0.0 else kernel_status.INVALID, n)
+    weights = chain.weights[: target.model.palette or others + 1] / total
+    return np.r_[weights[:others], weights[others:].sum()]
+
+
+def refusal(status: int, n: int) -> ValueError:
+    """Return the error for a kernel that stopped at point `n` because the target or the coupling is wrong."""
+    if status == kernel_status.WRONG_PARTNER:
+        return ValueError(
+            "partner of the coupling must return a choice of positive weight, from 0 to n_y - 1; "
+            f"for point {n} it returned something else."
+        )
+    found = "minus infinity for every choice" if status == kernel_status.IMPOSSIBLE else "NaN or plus infinity"
+    return ValueError(
+        f"log_predictive of the target must give each choice a number or minus infinity, and at least one a number; "
+        f"for point {n} it gave {found}."
+    )

@@ -1,0 +1,60 @@
+"""Two chains, seen from Python: x ahead of y by a lag, run together until they meet.
+
+Both start independently from the same initial law. Chain x makes `lag` sweeps on its own; from then on x at time t is
+coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t - lag)`` (Jacob, O'Leary and
+Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by `copartition.runs.replicates`; what is
+here is for a look into one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from copartition.chains.chain import advance_chain, refusal
+from copartition.chains.start import Beginning, start_chain
+from copartition.chains.step import Step
+from copartition.core.room import fitted, grown_pair, pair_of
+from copartition.core.state import STEPS, Chain, Pair
+from copartition.core.status import DONE, FULL
+from copartition.core.steps import count_pair, make_coupled_steps
+from copartition.couplings.base import Coupling
+from copartition.targets.base import Target
+
+MANY_CELLS = 250_000  # of the books of a pair: more than this, and they wait until the chains are joined
+
+
+def couple(target: Target, coupling: Coupling, x: Chain, y: Chain, with_books: bool = True) -> Pair:
+    """Return the pair of two chains, its books still to be counted."""
+    return pair_of(x, y, coupling.gains(target.n_points), coupling.whole_sweeps, with_books)
+
+
+def pair_at_start(target: Target, coupling: Coupling, x: Chain, y: Chain) -> Pair:
+    """Return the pair of two chains that do not run together yet, without books if these would take much room."""
+    return couple(target, coupling, x, y, with_books=len(x.sizes) * len(y.sizes) <= MANY_CELLS)
+
+
+def joined(target: Target, coupling: Coupling, pair: Pair) -> Pair:
+    """Return a pair whose chains are about to run together, with no more room than they need now."""
+    return couple(target, coupling, fitted(pair.x), fitted(pair.y))
+
+
+def start_pair(target: Target, step: Step, start: Beginning, lag: int, random: np.ndarray) -> Pair:
+    """Return x after `lag` steps and y at its start, all chance from `random`."""
+    x = start_chain(target, start, random)
+    y = start_chain(target, start, random)
+    pair = couple(target, step.coupling, fitted(advance_chain(target, step, x, random, lag)), y)
+    count_pair(pair)
+    return pair
+
+
+def advance_pair(target: Target, step: Step, pair: Pair, random: np.ndarray, steps: int) -> tuple[Pair, int]:
+    """Run a pair until it meets, for at most `steps` steps; return it and the number of steps."""
+    stepper, rule = step.stepper(target), step.rule(target)
+    progress = np.zeros(2, dtype=np.int64)
+    while True:
+        status = make_coupled_steps(target.model, target.law, pair, stepper, rule, random, progress, steps)
+        if status == DONE:
+            return pair, int(progress[STEPS])
+        if status != FULL:
+            raise refusal(status, int(progress[1]))
+        pair = grown_pair(pair)

@@ -1,0 +1,137 @@
+"""Where chains start: at a partition, at a random one, or after a short run of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.chains.chain import advance_chain, chain_at, refusal
+from copartition.chains.step import Step, check_split_merge
+from copartition.core.room import grown
+from copartition.core.starts import FROM_PRIOR, SEQUENTIAL
+from copartition.core.state import Chain
+from copartition.core.status import DONE, FULL, IMPOSSIBLE
+from copartition.core.steps import begin_chain
+from copartition.targets.base import Target
+from copartition.validation import integer, shorten
+
+RANDOM_STARTS = {"prior": FROM_PRIOR, "sequential": SEQUENTIAL}
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start that is itself a short run: both chains of a pair make it, independently of each other.
+
+    The initial law of the chains is then the law after that run, which may be much closer to the target. The kernel
+    that the chains go on with is not touched, so estimates stay unbiased.
+
+    Parameters
+    ----------
+    init : str or array of int, default "one_cluster"
+        Where the run starts.
+    sweeps : int, default 20
+        Its length.
+    split_merge : int, default 20
+        Split-merge moves after each of its sweeps.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.Start("one_cluster", sweeps=20, split_merge=20)
+    Start(init='one_cluster', sweeps=20, split_merge=20)
+    """
+
+    init: Any = "one_cluster"
+    sweeps: int = 20
+    split_merge: int = 20
+
+    def __post_init__(self) -> None:
+        if isinstance(self.init, Start):
+            raise TypeError("init of a Start must be a name or labels, got another Start.")
+        integer("sweeps of Start", self.sweeps, 0)
+        integer("split_merge of Start", self.split_merge, 0)
+
+
+class Beginning(NamedTuple):
+    """A start that fits its target.
+
+    Attributes
+    ----------
+    labels : int64 array (n_points)
+        A partition; those of a random one are all the number in `RANDOM_STARTS`.
+    sweeps, split_merge : int
+        The run that follows.
+    """
+
+    labels: np.ndarray
+    sweeps: int = 0
+    split_merge: int = 0
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the partition is drawn."""
+        return bool(self.labels[0] < 0)
+
+
+def check_start(target: Target, init: Any) -> Beginning:
+    """Return the start of chains that `init` describes."""
+    if isinstance(init, Start):
+        split_merge = check_split_merge(target, init.split_merge, "split_merge of Start")
+        return Beginning(_check_labels(target, init.init), init.sweeps, split_merge)
+    return Beginning(_check_labels(target, init))
+
+
+def describe_start(target: Target, init: Any) -> str:
+    """Return a start in words that a file can keep."""
+    if isinstance(init, Start):
+        return repr(Start(describe_start(target, init.init), init.sweeps, init.split_merge))
+    return target.default_start if init is None else init if isinstance(init, str) else "labels"
+
+
+def _check_labels(target: Target, init: Any) -> np.ndarray:
+    if init is None:
+        init = target.default_start
+    if not isinstance(init, str):
+        return target.check_labels(init, "init")
+    if init == "prior" and target.prior is None:
+        raise ValueError("init 'prior' needs a target that has a prior, such as Mixture; take 'sequential' or labels.")
+    if init in RANDOM_STARTS:
+        return np.full(target.n_points, RANDOM_STARTS[init], dtype=np.int64)
+    labels = target.start_labels(init)
+    if labels is None:
+        raise ValueError(
+            "init must be 'one_cluster', 'singletons', 'prior', 'sequential', 'greedy' (graph colouring), an array "
+            f"of labels or a Start, got {shorten(init)}."
+        )
+    return labels
+
+
+def start_chain(target: Target, start: Beginning, random: np.ndarray) -> Chain:
+    """Return a chain at its start, all chance from `random`."""
+    chain = chain_at(target, start.labels)
+    if start.is_random:
+        chain = _fill(target, chain, start, random)
+    return advance_chain(target, Step(start.split_merge), chain, random, start.sweeps) if start.sweeps else chain
+
+
+def _fill(target: Target, chain: Chain, start: Beginning, random: np.ndarray) -> Chain:
+    order = np.zeros(target.n_points, dtype=np.int64)
+    before = random.copy()
+    while True:
+        status = begin_chain(target.model, target.law, chain, random, start.labels, order)
+        if status == DONE:
+            return chain
+        if status != FULL:
+            raise start_refusal(status, start, int(order[0]))
+        random[:] = before  # once more from the beginning, with more room
+        chain = grown(chain)
+
+
+def start_refusal(status: int, start: Beginning, n: int) -> ValueError:
+    """Return the error for a start that stopped at point `n`."""
+    if status == IMPOSSIBLE and start.is_random:
+        name = next(name for name, number in RANDOM_STARTS.items() if number == start.labels[0])
+        return ValueError(f"init {name!r} came to point {n} when no cluster could take it; choose another start.")
+    return refusal(status, n)

@@ -1,0 +1,198 @@
+"""Where machine code is kept, and what tells it from machine code of another source.
+
+Numba's own disk cache looks at one source file only: edit a function in another file, and it goes on serving the old
+machine code, a silently wrong number. So every kernel is filed under a fingerprint of all that it depends on: the
+sources of this room, which kernels use everywhere, and whatever else the function refers to, step by step. An edit
+elsewhere in the package, of a page or of the command line, recompiles nothing.
+
+The cache is a folder of *editions*, one for each version of this room and of the libraries, and in each a folder for
+every version of every kernel. Only the editions and versions that were used last are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+import types as python_types
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from platformdirs import user_cache_path
+
+numba_settings: Any = numba.config
+
+EDITIONS = 6  # that are kept: several checkouts and versions of Python may share a cache
+VERSIONS = 4  # of one function
+LIBRARIES = ("numpy", "numba", "math", "scipy")
+CORE = __name__.rpartition(".")[0]
+PACKAGE = CORE.partition(".")[0]
+
+
+def folder_for(function: Callable[..., Any]) -> Path:
+    """Return the folder for the machine code of a function, as it and all that it refers to are now."""
+    edition = cache_folder() / _edition()
+    name = f"{function.__module__}.{function.__qualname__}".replace("<locals>", "")[-80:]
+    folder = edition / f"{name}-{_hash_of(function, (*LIBRARIES, CORE)).hex()[:20]}"
+    if _mark_used(folder):
+        _keep_latest(edition.parent.iterdir(), EDITIONS)
+        _keep_latest(edition.glob(f"{name}-*"), VERSIONS)
+    return folder
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path:
+    """Return the first folder that can be written: ``NUMBA_CACHE_DIR``, the user's cache, the machine's temporary one.
+
+    The last one has the same name for every process of a user, so that it is of use.
+    """
+    if numba_settings.CACHE_DIR:
+        return Path(numba_settings.CACHE_DIR) / PACKAGE
+    try:
+        folder = user_cache_path(PACKAGE)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):  # the latter where there is no home
+        return _temporary_folder()
+
+
+def _temporary_folder() -> Path:
+    """Return a folder that only this user can write: machine code from it is going to be run."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"{PACKAGE}-{user}"
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+        if stat.S_ISDIR(found.st_mode) and ours and not found.st_mode & 0o022:
+            return folder
+    return Path(tempfile.mkdtemp(prefix=f"{PACKAGE}-"))
+
+
+def _mark_used(folder: Path) -> bool:
+    """Note that a folder and the one above are in use; return whether it is new."""
+    with contextlib.suppress(OSError):
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in (folder, folder.parent):
+            if time.time() - one.stat().st_mtime > 3600:
+                os.utime(one)
+        return is_new
+    return False
+
+
+def _keep_latest(folders: Iterator[Path], count: int) -> None:
+    """Remove all but the folders that were used last. Who was about to read there compiles instead."""
+    with contextlib.suppress(OSError):
+        by_age = sorted((path for path in folders if path.is_dir()), key=lambda path: -path.stat().st_mtime)
+        for old in by_age[count:]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@lru_cache(maxsize=1)
+def _edition() -> str:
+    """Return a hash of the sources of this room and of the versions of what compiles them."""
+    digest = hashlib.sha256(repr((sys.version_info[:2], numba.__version__, np.__version__, numba_settings.BOUNDSCHECK)).encode())
+    room = Path(__file__).resolve().parent
+    for path in sorted(room.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def code_hash(function: Callable[..., Any]) -> bytes:
+    """Return a hash of a function and of what it refers to outside this package: what tells models apart."""
+    return _hash_of(function, (*LIBRARIES, PACKAGE))
+
+
+def digest_of(*parts: bytes) -> str:
+    """Return a short hash of some bytes."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def _hash_of(function: Callable[..., Any], known: tuple[str, ...]) -> bytes:
+    """Return a hash of a function and of all that it refers to outside the modules that are `known` otherwise."""
+    digest = hashlib.sha256(f"{function.__module__}.{function.__qualname__}".encode())
+    for part in _References(known).of(function):
+        digest.update(part)
+    return digest.digest()
+
+
+class _References:
+    """What a function refers to: other functions, constants, closures, in whichever file these are."""
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        self._known = known
+        self._seen: set[int] = set()
+
+    def of(self, thing: Any) -> Iterator[bytes]:
+        """Yield what tells `thing`, and all that it refers to, from another one."""
+        if hasattr(type(thing), "compiled"):  # a kernel
+            thing = thing.function
+        if isinstance(thing, Dispatcher):
+            thing = thing.py_func
+        if isinstance(thing, tuple | list):
+            yield f"{type(thing).__name__} {len(thing)}".encode()
+            for item in thing:
+                yield from self.of(item)
+        elif hasattr(thing, "tobytes") and hasattr(thing, "dtype"):
+            yield repr((thing.shape, thing.dtype.str)).encode() + thing.tobytes()
+        elif not isinstance(thing, python_types.FunctionType):
+            yield repr(thing).encode()
+        elif id(thing) not in self._seen and not self._is_known(thing.__module__):
+            self._seen.add(id(thing))
+            yield from self._of_function(thing)
+
+    def _of_function(self, function: python_types.FunctionType) -> Iterator[bytes]:
+        codes = [function.__code__]
+        for code in codes:  # grows: functions and comprehensions inside the function
+            codes.extend(constant for constant in code.co_consts if isinstance(constant, python_types.CodeType))
+        names = sorted({name for code in codes for name in code.co_names})
+        for code in codes:
+            yield code.co_code + repr((code.co_names, code.co_varnames, code.co_freevars)).encode()
+            for constant in code.co_consts:
+                if not isinstance(constant, python_types.CodeType):
+                    yield repr(constant).encode()
+        yield from self.of((function.__defaults__ or (), sorted((function.__kwdefaults__ or {}).items())))
+        for cell in function.__closure__ or ():
+            yield from self.of(cell.cell_contents)
+        for name in names:
+            if name not in function.__globals__:
+                continue
+            yield name.encode()
+            value = function.__globals__[name]
+            if isinstance(value, python_types.ModuleType):
+                yield from self._of_module(value, names)
+            else:
+                yield from self.of(value)
+
+    def _of_module(self, module: python_types.ModuleType, names: list[str]) -> Iterator[bytes]:
+        """Yield what a function may look up in a module; which of its names it does is not known, so all are taken."""
+        if self._is_known(module.__name__):
+            return
+        for name in names:
+            if name in vars(module) and vars(module)[name] is not module:
+                yield f"{module.__name__}.{name}".encode()
+                value = vars(module)[name]
+                if isinstance(value, python_types.ModuleType):
+                    yield from self._of_module(value, names)
+                else:
+                    yield from self.of(value)
+
+    def _is_known(self, module: str | None) -> bool:
+        name = module or ""
+        return any(name == known or name.startswith(f"{known}.") for known in self._known)

@@ -1,0 +1,191 @@
+"""How a Python function becomes a kernel: compiled when first used, kept on disk, never stale.
+
+Numba can hand one compiled function to another as an ordinary argument if its signature is declared (a
+``FunctionType``). That is how one step, compiled once, serves every target and every coupling. Two things have to be
+got right for it to be fast and safe.
+
+*Arguments go by reference.* A tuple of ten arrays passed by value is eighty words copied onto the stack, about 18 ns
+a call, more than the arithmetic of a small model. `reference` stores the tuple once and passes its address (4 ns);
+the callee reads the tuple back with ``pointer[0]``, and only the fields it uses are ever loaded.
+
+*The cache knows what a kernel depends on*: see `copartition.core.cache`.
+
+From Python, kernels are called past Numba's dispatcher, which cannot convert tuples that hold functions. What it would
+have checked, the types of all arrays, is checked here (`copartition.core.types.handed_over`).
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import types as python_types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import NumbaError, NumbaRuntimeError
+from numba.extending import intrinsic
+
+from copartition.core.announcing import announce_once
+from copartition.core.cache import CORE, folder_for, numba_settings
+from copartition.core.complaints import complaint
+from copartition.core.types import handed_over
+
+JIT_DISABLED = bool(numba_settings.DISABLE_JIT)
+
+# Sums may be reordered, which lets loops run on vector registers, and products fused; NaN and infinity stay legal.
+# Without the runtime (_nrt) no array can be made inside a kernel, and none is counted: counting the uses of arrays,
+# with atomic instructions, took as long as the arithmetic.
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "_nrt": False,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+}
+
+inner = numba.njit(forceinline=True, **OPTIONS)
+"""Decorator of a function that is called by kernels only: compiled as a part of each of them."""
+
+outline = numba.njit(**OPTIONS)
+"""The same for long functions, of which kernels keep one copy that they call."""
+
+if JIT_DISABLED:
+
+    def reference(value: Any) -> tuple[Any]:
+        """Return what kernels read back with ``[0]``, as the compiled version does with an address."""
+        return (value,)
+
+else:
+
+    @intrinsic
+    def reference(typing_context: Any, value: Any) -> Any:
+        """Return the address of a copy of `value` on the stack of the calling kernel.
+
+        The arrays are not counted as used by that copy, so the tuple itself must outlive the address: kernels take
+        the references of their own arguments, which do.
+        """
+
+        def store(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return cgutils.alloca_once_value(builder, arguments[0])
+
+        return types.CPointer(value)(value), store
+
+
+class Kernel:
+    """A function with a declared signature, compiled at its first use.
+
+    Parameters
+    ----------
+    function : callable
+        The Python source of the kernel.
+    signature : numba signature
+        The types of its arguments and of its result.
+    """
+
+    _lock = threading.RLock()
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self.function = function
+        self.signature = signature
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self._compiled: Any = function if JIT_DISABLED else None
+        self._entry: Callable[..., Any] = function
+
+    @property
+    def compiled(self) -> Any:
+        """The machine code, compiled or read from the cache when first asked for."""
+        if self._compiled is None:
+            with self._lock:
+                if self._compiled is None:
+                    compiled = _compile(self.function, self.signature)
+                    self._entry = compiled.overloads[tuple(self.signature.args)].entry_point
+                    self._compiled = compiled
+        return self._compiled
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the machine code; kernels among the arguments, and in tuples, are passed as machine code too."""
+        if JIT_DISABLED:
+            return self.function(*arguments)
+        _ = self.compiled
+        if len(arguments) != len(self.signature.args):
+            raise TypeError(f"{self!r} takes {len(self.signature.args)} arguments, got {len(arguments)}.")
+        return self._entry(*map(handed_over, arguments, self.signature.args))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if "<locals>" in self.function.__qualname__:
+            raise pickle.PicklingError(
+                f"{self.function.__qualname__} must be defined at the top of a module to be sent to other processes."
+            )
+        return _find_kernel, (self.__module__, self.function.__qualname__)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__module__}.{self.function.__qualname__}>"
+
+
+def prepare(*kernels: Kernel) -> None:
+    """Compile kernels or read them from the cache now, so that their first use is not slower than the others."""
+    for one in kernels:
+        _ = one.compiled
+
+
+def kernel(signature: Any, arguments: str = "") -> Callable[[Callable[..., Any]], Kernel]:
+    """Decorate a function to be compiled with `signature` when it is first used.
+
+    Parameters
+    ----------
+    signature : numba signature
+    arguments : str, optional
+        The names of the arguments, for functions that users write: their number is checked at once.
+    """
+
+    def decorate(function: Callable[..., Any] | None = None) -> Kernel:
+        """Make a kernel of a function; see `copartition.core.compiling.Kernel`."""
+        if not isinstance(function, python_types.FunctionType):
+            raise TypeError(f"The decorator is written without parentheses, above a function, got {function!r}.")
+        if arguments and function.__code__.co_argcount != arguments.count(",") + 1:
+            given = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
+            raise TypeError(f"{function.__name__} must take the arguments ({arguments}), got ({given}).")
+        return Kernel(function, signature)
+
+    return decorate
+
+
+def _find_kernel(module: str, qualified_name: str) -> Any:
+    import importlib
+
+    found: Any = importlib.import_module(module)
+    for name in qualified_name.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _compile(function: Callable[..., Any], signature: Any) -> Any:
+    if not Path(function.__code__.co_filename).exists():
+        return _translate(function, signature, cache=False)  # typed in at a prompt: nothing to file it under
+    folder = folder_for(function)
+    if function.__module__.startswith(f"{CORE}.") and not any(folder.rglob("*.nbi")):
+        announce_once("compiling, once: about 20 s")
+    # Numba asks for the folder once, when the dispatcher is made; other people's functions must not land in ours.
+    before = numba_settings.CACHE_DIR
+    numba_settings.CACHE_DIR = str(folder)
+    try:
+        return _translate(function, signature, cache=True)
+    finally:
+        numba_settings.CACHE_DIR = before
+
+
+def _translate(function: Callable[..., Any], signature: Any, cache: bool) -> Any:
+    try:
+        compiled = numba.njit(signature, cache=cache, **OPTIONS)(function)
+    except (NumbaError, NumbaRuntimeError, NameError) as error:
+        raise complaint(function, error) from error
+    # Whenever a kernel is passed to another one, Numba looks up which of its versions fits, for longer than a small
+    # run takes (50 microseconds, twice). There is one version.
+    only = compiled.get_compile_result(signature)
+    compiled.get_compile_result = lambda _: only
+    return compiled

@@ -1,0 +1,67 @@
+"""The conditional law of one point given the clusters of all others (Section 2.1 of the paper)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from copartition.core.compiling import inner
+from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.status import IMPOSSIBLE, INVALID
+
+
+@inner
+def add_log_prior(model, chain, n_choices):
+    """Add the log prior weights to the log weights of all choices."""
+    m = model[0]
+    c = chain[0]
+    weights, sizes, log_size = c.weights, c.sizes, m.log_size
+    existing = n_choices if m.palette > 0 else n_choices - 1
+    for k in range(existing):
+        weights[k] += log_size[sizes[k]]
+    if existing < n_choices:
+        weights[existing] += m.log_new[min(existing, len(m.log_new) - 1)]
+
+
+@inner
+def exponentiate(weights, n_choices):
+    """Turn log weights into weights, the largest of which is 1; return their sum.
+
+    The sum is NaN if a log weight is NaN or plus infinity, and 0 if all are minus infinity.
+
+    A choice whose weight is below the rounding error of the largest is left out: exp(-40) is a 25th of 2^-53. No
+    uniform number could select it, and short supports are what makes the transport problems small.
+    """
+    top = -np.inf
+    invalid = False
+    for k in range(n_choices):
+        top = max(top, weights[k])
+        invalid |= weights[k] != weights[k]
+    if invalid or top == np.inf:
+        return np.nan
+    if top == -np.inf:
+        return 0.0
+    total = 0.0
+    for k in range(n_choices):
+        below = weights[k] - top
+        weight = exp_nonpositive(max(below, LOWEST))
+        weight = weight if below > LOWEST else 0.0
+        weights[k] = weight
+        total += weight
+    return total
+
+
+@inner
+def weigh(model, law, chain, n_choices, n):
+    """Compute the conditional law of point n, which is in no cluster; return the sum of the weights."""
+    weights = chain[0].weights
+    for k in range(n_choices):
+        weights[k] = np.nan  # so that a function that forgets a choice is found out
+    law[0].log_predictive(model, chain, n_choices, n)
+    add_log_prior(model, chain, n_choices)
+    return exponentiate(weights, n_choices)
+
+
+@inner
+def refusal_of(total):
+    """Return the status for a sum of weights that is no positive number."""
+    return IMPOSSIBLE if total == 0.0 else INVALID

@@ -1,0 +1,381 @@
+"""The unbiased estimator: a time average of one chain, plus a correction from the chain that follows it.
+
+With X ahead of Y by a lag L, burn-in k and horizon m, and tau the first t >= L with X_t = Y_(t - L),
+
+    H = 1 / (m - k + 1) * [ sum over t = k..m of h(X_t)  +  sum over t = k+L..tau-1 of w_t (h(X_t) - h(Y_(t-L))) ],
+    w_t = floor((t - k) / L) - ceil(max(L, t - m) / L) + 1,
+
+has the expectation of h under the target (Jacob, O'Leary and Atchade 2020, Section 2; Biswas, Jacob and Vanetti 2019
+for lags). With L = 1 it is Eq. (1) of the paper. Both sums are accumulated as the chains run, so that a replicate needs
+the memory of two partitions however long it takes.
+
+A replicate has three stages: x alone until time L, both together until they meet, x alone until time m. A cap on t ends
+pairs that do not meet; their sum is then truncated, and they are marked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from copartition.core.books import have_met, recount_pair
+from copartition.core.compiling import inner, kernel, outline, reference
+from copartition.core.starts import place_start
+from copartition.core.state import PLACE, STEPS, Functionals, Law, Model, Moves, Pair, Rule, Stepper
+from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE
+from copartition.core.types import Float1, Float2, Int1, UInt2, type_of
+
+AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
+
+
+class Times(NamedTuple):
+    """The settings of a replicate: burn-in k, horizon m, lag L, and a cap on t."""
+
+    burn_in: int
+    horizon: int
+    lag: int
+    cap: int
+
+
+class Tally(NamedTuple):
+    """What one replicate has come to so far.
+
+    Attributes
+    ----------
+    time : int64 array (1)
+        The time t of x.
+    is_new : int64 array (1)
+        Whether the states at time t have not been looked at yet.
+    stage : int64 array (1)
+        `AHEAD`, `TOGETHER`, `AFTER`, `FINISHED` or `CENSORED`.
+    meeting_time : int64 array (1)
+        tau, once there is one.
+    cost : int64 array (1)
+        Sweeps so far, a coupled one counting as two.
+    progress : int64 array (2)
+        Of the steps, see `copartition.core.state`.
+    total : float64 array (components)
+        The two sums of the estimator, not yet divided.
+    h_x, h_y : float64 array (components)
+        The functionals of both chains at time t.
+    """
+
+    time: Int1
+    is_new: Int1
+    stage: Int1
+    meeting_time: Int1
+    cost: Int1
+    progress: Int1
+    total: Float1
+    h_x: Float1
+    h_y: Float1
+
+
+class Diary(NamedTuple):
+    """What is written down of chains that run together: a line for each t from L to tau.
+
+    Attributes
+    ----------
+    distances : int64 array (lines)
+        Of the partitions. Of length 0: there is no diary.
+    differences : float64 array (lines, components)
+        h(X_t) - h(Y_(t - L)); without components where that is not asked for.
+    written : int64 array (1)
+        Number of lines written.
+    """
+
+    distances: Int1
+    differences: Float2
+    written: Int1
+
+
+class Question(NamedTuple):
+    """What the kernel asks of Python where functionals are written in Python.
+
+    Attributes
+    ----------
+    is_asked : int
+        Whether functionals are written in Python.
+    about : int64 array (1)
+        1: the functionals of x are wanted, 2: those of both chains, 0: they have been answered.
+    """
+
+    is_asked: int
+    about: Int1
+
+
+class Batch(NamedTuple):
+    """Replicates that a kernel runs one after another, and what they came to.
+
+    Attributes
+    ----------
+    times : Times
+    seeds : uint64 array (replicates, 4)
+        Random streams; each is used up by its replicate.
+    start : int64 array (points)
+        Where chains start, as `copartition.core.starts.place_start` takes it.
+    start_rows : int
+        Number of clusters there.
+    start_steps : int
+        Steps of each chain from there that are part of its start.
+    start_moves : Moves
+        The moves in these.
+    order : int64 array (points)
+        Scratch for random starts.
+    ended : int64 array (1)
+        How many replicates have ended: the number of the one at hand.
+    has_begun : int64 array (1)
+        Whether that one has begun.
+    stopped_at : int64 array (1)
+        The point at which it stopped if there was no law to go on by.
+    values : float64 array (replicates, components)
+        The estimates H.
+    meeting_times, met, costs : int64 arrays (replicates)
+    tally : Tally
+    diary : Diary
+    question : Question
+    """
+
+    times: Times
+    seeds: UInt2
+    start: Int1
+    start_rows: int
+    start_steps: int
+    start_moves: Moves
+    order: Int1
+    ended: Int1
+    has_begun: Int1
+    stopped_at: Int1
+    values: Float2
+    meeting_times: Int1
+    met: Int1
+    costs: Int1
+    tally: Tally
+    diary: Diary
+    question: Question
+
+
+# --- looking at the states -------------------------------------------------------------------------------------------
+
+
+@inner
+def correction_weight(t, burn_in, horizon, lag):
+    """Return w_t, the number of times that the difference at time t is counted."""
+    return (t - burn_in) // lag - (max(lag, t - horizon) + lag - 1) // lag + 1
+
+
+@inner
+def evaluate_all(model, law, chain, functionals, out):
+    """Write the components of all functionals to `out`."""
+    f = functionals[0]
+    for k in range(f.count):
+        own_parameters = f.parameters[f.first_parameter[k] : f.first_parameter[k + 1]]
+        own_out = out[f.first_component[k] : f.first_component[k + 1]]
+        f.functions[k](model, chain, law, own_parameters, own_out)
+
+
+@inner
+def look(model, law, pair, functionals, batch):
+    """Look at the states at time t: add what they contribute to the two sums, write the diary; return a status.
+
+    Where functionals are written in Python this is called twice: it asks for their values, and then uses them.
+    """
+    b = batch[0]
+    tally, times, diary, about = b.tally, b.times, b.diary, b.question.about
+    t, total, h_x, h_y = tally.time[0], tally.total, tally.h_x, tally.h_y
+    apart = t >= times.lag and not have_met(pair)
+    averaged = times.burn_in <= t <= times.horizon
+    corrected = apart and t >= times.burn_in + times.lag
+    noted = t >= times.lag and tally.stage[0] <= TOGETHER and len(diary.distances) > 0
+    compared = noted and apart and diary.differences.shape[1] > 0
+    if noted and diary.written[0] == len(diary.distances):
+        return DIARY_FULL
+    if averaged or corrected or compared:
+        both = corrected or compared
+        if b.question.is_asked:
+            if about[0] == 0:
+                about[0] = 2 if both else 1
+                return ASKING
+            about[0] = 0
+        else:
+            evaluate_all(model, law, reference(pair[0].x), functionals, h_x)
+            if both:
+                evaluate_all(model, law, reference(pair[0].y), functionals, h_y)
+    if averaged:
+        for c in range(len(total)):
+            total[c] += h_x[c]
+    if corrected:
+        weight = correction_weight(t, times.burn_in, times.horizon, times.lag)
+        for c in range(len(total)):
+            total[c] += weight * (h_x[c] - h_y[c])
+    if noted:
+        line = diary.written[0]
+        diary.distances[line] = pair[0].distance[0]
+        for c in range(diary.differences.shape[1]):
+            diary.differences[line, c] = h_x[c] - h_y[c] if compared else 0.0
+        diary.written[0] += 1
+    return DONE
+
+
+# --- a replicate -----------------------------------------------------------------------------------------------------
+
+
+@inner
+def next_stage(pair, batch):
+    """Move on to the next stage where the time for it has come."""
+    times, tally = batch[0].times, batch[0].tally
+    t, stage = tally.time[0], tally.stage
+    if stage[0] == AHEAD and t == times.lag:
+        stage[0] = TOGETHER
+    if stage[0] == TOGETHER:
+        if have_met(pair):
+            stage[0] = AFTER
+            tally.meeting_time[0] = t
+        elif t >= times.cap:
+            stage[0] = CENSORED
+            tally.meeting_time[0] = times.cap
+    if stage[0] == AFTER and t >= times.horizon:
+        stage[0] = FINISHED
+
+
+@outline
+def begin_one(model, law, chain, stepper, batch, random):
+    """Put a chain at its start; return a status, and leave where it stopped in the place of the progress."""
+    b = batch[0]
+    progress = b.tally.progress
+    progress[STEPS] = progress[PLACE] = 0
+    status = place_start(model, law, chain, random, b.start, b.order)
+    if status != DONE:
+        progress[PLACE] = b.order[0]
+        return status
+    moves = reference(b.start_moves)
+    while progress[STEPS] < b.start_steps:
+        status = stepper[0].alone(model, law, chain, moves, random, progress)
+        if status != DONE:
+            return status
+    progress[STEPS] = 0
+    return DONE
+
+
+@outline
+def begin_replicate(model, law, pair, stepper, batch, random):
+    """Put both chains at their starts and set the tally to nothing; return a status."""
+    x, y = reference(pair[0].x), reference(pair[0].y)
+    if len(x[0].sizes) < batch[0].start_rows + 2 or len(y[0].sizes) < batch[0].start_rows + 2:
+        return CROWDED
+    tally = batch[0].tally
+    tally.time[0] = tally.meeting_time[0] = 0
+    tally.is_new[0] = 1
+    tally.stage[0] = AHEAD
+    tally.cost[0] = 2 * batch[0].start_steps
+    pair[0].distance[0] = 0
+    batch[0].question.about[0] = 0
+    for c in range(len(tally.total)):
+        tally.total[c] = 0.0
+    status = begin_one(model, law, x, stepper, batch, random)
+    if status != DONE:
+        return status
+    return begin_one(model, law, y, stepper, batch, random)
+
+
+@inner
+def join_chains(pair):
+    """Count the books of the pair when y joins; return a status: `CROWDED` where there is no room for them."""
+    if pair[0].overlap.shape[0] < len(pair[0].x.sizes):
+        return CROWDED
+    recount_pair(pair)
+    return DONE
+
+
+@outline
+def advance_replicate(model, law, pair, stepper, rule, functionals, batch, limit):
+    """Go on with a replicate until it ends or x has made `limit` steps in all; return a status."""
+    tally, lag = batch[0].tally, batch[0].times.lag
+    random = batch[0].seeds[batch[0].ended[0]]
+    x, moves = reference(pair[0].x), reference(stepper[0].moves)
+    while True:
+        if tally.is_new[0]:
+            status = join_chains(pair) if tally.time[0] == lag and tally.stage[0] == AHEAD else DONE
+            if status == DONE:
+                status = look(model, law, pair, functionals, batch)
+            if status != DONE:
+                return status
+            tally.is_new[0] = 0
+            next_stage(pair, batch)
+        if tally.stage[0] >= FINISHED or tally.progress[STEPS] >= limit:
+            return DONE
+        together = tally.stage[0] == TOGETHER
+        if together:
+            status = stepper[0].together(model, law, pair, moves, rule, random, tally.progress)
+        else:
+            status = stepper[0].alone(model, law, x, moves, random, tally.progress)
+        if status != DONE:
+            return status
+        tally.time[0] += 1
+        tally.is_new[0] = 1
+        tally.cost[0] += 2 if together else 1
+
+
+@inner
+def end_replicate(batch):
+    """Write down what the replicate came to, and move on to the next."""
+    b = batch[0]
+    i = b.ended[0]
+    kept = b.times.horizon - b.times.burn_in + 1
+    for c in range(len(b.tally.total)):
+        b.values[i, c] = b.tally.total[c] / kept
+    b.meeting_times[i] = b.tally.meeting_time[0]
+    b.met[i] = b.tally.stage[0] == FINISHED
+    b.costs[i] = b.tally.cost[0]
+    b.ended[0] += 1
+    b.has_begun[0] = 0
+
+
+@kernel(
+    types.int64(
+        *[type_of(one) for one in (Model, Law, Pair, Stepper, Rule, Functionals, Batch)],
+        types.int64,
+    )
+)
+def run_batch(model, law, pair, stepper, rule, functionals, batch, sweeps):
+    """Run the replicates of a batch until all have ended or about `sweeps` sweeps have been made; return a status.
+
+    Changed in place: `pair` and `batch`. If there is no room for more clusters it goes on in a larger pair; a replicate
+    that had not begun yet begins again, with its seed restored.
+    """
+    m, functions, p, s = reference(model), reference(law), reference(pair), reference(stepper)
+    r, f, b = reference(rule), reference(functionals), reference(batch)
+    progress = batch.tally.progress
+    while batch.ended[0] < len(batch.seeds) and sweeps > 0:
+        if batch.has_begun[0] == 0:
+            status = begin_replicate(m, functions, p, s, b, batch.seeds[batch.ended[0]])
+            if status != DONE:
+                batch.stopped_at[0] = progress[PLACE]
+                return status
+            batch.has_begun[0] = 1
+        before = progress[STEPS]
+        status = advance_replicate(m, functions, p, s, r, f, b, before + sweeps)
+        if status != DONE:
+            batch.stopped_at[0] = progress[PLACE]
+            return status
+        sweeps -= progress[STEPS] - before
+        if batch.tally.stage[0] >= FINISHED:
+            end_replicate(b)
+    return DONE
+
+
+# --- room for all that -----------------------------------------------------------------------------------------------
+
+
+def new_tally(components: int) -> Tally:
+    """Return the tally of a replicate that has not begun."""
+    numbers = [np.zeros(1, dtype=np.int64) for _ in range(5)]
+    sums = [np.zeros(components) for _ in range(3)]
+    return Tally(*numbers, np.zeros(2, dtype=np.int64), *sums)
+
+
+def new_diary(lines: int = 0, components: int = 0) -> Diary:
+    """Return an empty diary; of no lines where none is kept."""
+    return Diary(np.zeros(lines, dtype=np.int64), np.zeros((lines, components)), np.zeros(1, dtype=np.int64))

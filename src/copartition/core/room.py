@@ -1,0 +1,130 @@
+"""How the tuples of `copartition.core.state` are made, and how they grow when clusters need more room."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from copartition.core.state import Chain, Dealing, Matching, Model, Moves, Pair, Workspace
+
+def empty_chain(n_points: int, n_statistics: int, capacity: int) -> Chain:
+    """Return a chain whose points are all in no cluster."""
+    return Chain(
+        labels=np.full(n_points, -1, dtype=np.int64),
+        sizes=np.zeros(capacity, dtype=np.int64),
+        sums=np.zeros((capacity, n_statistics)),
+        weights=np.zeros(capacity),
+        total=np.zeros(1),
+        slots=np.arange(capacity, dtype=np.int64),
+        n_clusters=np.zeros(1, dtype=np.int64),
+        age=np.zeros(1, dtype=np.int64),
+    )
+
+
+def grown(chain: Chain) -> Chain:
+    """Return the same chain with room for twice as many clusters."""
+    return _with_capacity(chain, 2 * len(chain.sizes))
+
+
+def fitted(chain: Chain) -> Chain:
+    """Return the same chain with no more room than it needs now, before it becomes part of a pair.
+
+    A chain that started from singletons would take its many rows into the overlaps of the pair.
+    """
+    capacity = max(16, 2 * int(chain.n_clusters[0]))
+    return chain if capacity >= len(chain.sizes) else _with_capacity(chain, capacity)
+
+
+def _with_capacity(chain: Chain, capacity: int) -> Chain:
+    other = empty_chain(len(chain.labels), chain.sums.shape[1], capacity)
+    rows = min(capacity, len(chain.sizes))
+    other.labels[:] = chain.labels
+    other.sizes[:rows] = chain.sizes[:rows]
+    other.sums[:rows] = chain.sums[:rows]
+    if capacity >= len(chain.sizes):  # a smaller one is not part of a pair yet: any slots will do
+        other.slots[:rows] = chain.slots
+    other.n_clusters[:] = chain.n_clusters
+    other.age[:] = chain.age
+    return other
+
+
+def empty_workspace(capacity_x: int, capacity_y: int, n_points: int = 0) -> Workspace:
+    """Return room for transport problems of up to this many rows and columns."""
+    nodes = capacity_x + capacity_y
+    cells = min(n_points, capacity_x * capacity_y)
+    lengths = (*[nodes] * 12, capacity_x, capacity_y, cells, cells, cells)
+    gain = np.zeros((capacity_x, capacity_y), dtype=np.int64)
+    vectors = [np.zeros(length, dtype=np.int64) for length in lengths]
+    return Workspace._make([gain, *vectors, np.zeros(capacity_x), np.zeros(capacity_y)])
+
+
+def empty_matching(rows: int, columns: int) -> Matching:
+    """Return a matching of no clusters."""
+    return Matching(np.full(rows, -1, dtype=np.int64), np.full(columns, -1, dtype=np.int64))
+
+
+def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False, with_books: bool = True) -> Pair:
+    """Return the pair of two chains, its overlaps and its distance still to be counted.
+
+    Parameters
+    ----------
+    x, y : Chain
+    gains : int64 array
+    whole_sweeps : bool
+        Make room for a coupling of whole sweeps.
+    with_books : bool
+        Make room for overlaps, which takes as many cells as there are pairs of rows. Without, the chains cannot run
+        together yet.
+    """
+    shape = (len(x.sizes), len(y.sizes))
+    books = shape if with_books else (0, 0)
+    n_points, n_statistics = (len(x.labels), x.sums.shape[1]) if whole_sweeps and with_books else (0, 0)
+    shadows = [empty_chain(n_points, n_statistics, rows if n_points else 0) for rows in shape]
+    return Pair(
+        x=x,
+        y=y,
+        overlap=np.zeros(books, dtype=np.int64),
+        distance=np.zeros(1, dtype=np.int64),
+        gains=gains,
+        work=empty_workspace(*books, len(x.labels)),
+        matched=empty_matching(*books),
+        due=np.zeros(1, dtype=np.int64),
+        shadow_x=shadows[0],
+        shadow_y=shadows[1],
+        names_x=empty_matching(*books),
+        names_y=empty_matching(*books[::-1]),
+        phase=np.zeros(1, dtype=np.int64),
+        ratios=np.ones(2),
+    )
+
+
+def grown_pair(pair: Pair) -> Pair:
+    """Return the same pair with room for more clusters in each chain that is full."""
+    whole_sweeps = len(pair.shadow_x.labels) > 0
+    # One row is kept free, see `copartition.core.clusters.has_room`. A shadow has as many rows as its chain.
+    chains = []
+    for chain, shadow in ((pair.x, pair.shadow_x), (pair.y, pair.shadow_y)):
+        needed = max(chain.n_clusters[0], shadow.n_clusters[0] if whole_sweeps else 0) + 1
+        capacity = 2 * len(chain.sizes) if needed >= len(chain.sizes) else len(chain.sizes)
+        chains.append([_with_capacity(c, capacity) for c in ((chain, shadow) if whole_sweeps else (chain,))])
+    (x, *shadow_x), (y, *shadow_y) = chains
+    larger = pair_of(x, y, pair.gains, whole_sweeps, with_books=len(pair.overlap) > 0)
+    if whole_sweeps:
+        larger = larger._replace(shadow_x=shadow_x[0], shadow_y=shadow_y[0])
+    n_x, n_y = pair.overlap.shape
+    larger.overlap[:n_x, :n_y] = pair.overlap
+    for name in ("distance", "due", "phase", "ratios"):
+        getattr(larger, name)[:] = getattr(pair, name)
+    for name in ("matched", "names_x", "names_y"):
+        for new, old in zip(getattr(larger, name), getattr(pair, name), strict=True):
+            new[: len(old)] = old
+    return larger
+
+
+def moves_of(model: Model, count: int) -> Moves:
+    """Return so many split-merge moves after each sweep, and room for them."""
+    sizes = len(model.log_size) if count > 0 else 1
+    log_grown = np.zeros(sizes)
+    log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
+    order, members, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(3))
+    sides = empty_chain(sizes - 1, model.points.shape[1], 4)
+    return Moves(count, log_grown, Dealing(order, members, moved, np.zeros(1, dtype=np.int64), sides))

@@ -1,0 +1,298 @@
+"""Split-merge moves: a cluster falls into two, or two become one, in one step.
+
+A chain that updates one point at a time can hardly split a cluster that should be two: the first points to leave would
+be better off where they are. The sequentially allocated moves of Dahl (2003) propose the whole split at once:
+
+1. draw two points i and j, a number u, and an order of all points;
+2. if i and j share a cluster, deal out its other points, in that order, to two clusters that begin as {i} and {j}: each
+   goes to i's side with a probability proportional to the size of that side times its predictive density, and likewise
+   to j's. Call the product of the probabilities of what was chosen q. With r the ratio of the target's densities after
+   and before, accept the split if ``log u <= log r - log q``;
+3. if they do not, propose to merge their clusters. q is now the probability with which the same dealing would have led
+   back to the present two clusters. Accept if ``log u <= log r + log q``.
+
+Steps 2 and 3 undo each other, so the move leaves the target as it is (Metropolis and Hastings). As ``log q <= 0``, a
+merge is turned down as soon as ``log u`` exceeds what is left, most often before any point is dealt out.
+
+**Two chains** make the move together by using the same random numbers: i, j, u, the order, and one number for each
+point that says to which side it goes. Each chain alone does exactly what it would do on its own, so its law is not
+touched; and chains that are alike mostly split or merge the same clusters in the same way. If one of them has a cluster
+that the other has in two parts, one proposes to split and the other to merge, and it would be a pity if both did so. A
+merge therefore uses 1 - u, which is as uniform as u: then mostly one of the two moves, to where the other one is.
+
+The numbers of the points come from one draw (`copartition.core.random.uniform_of`), so that chains may use as many
+of them as they need. All moves after a sweep share one order: for every fixed order each of them leaves the target as
+it is, so their sequence does too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from copartition.core.books import recount_pair
+from copartition.core.clusters import clear_row, drop_cluster, has_room
+from copartition.core.compiling import inner, outline, reference
+from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.random import bits, shuffle, uniform, uniform_of
+from copartition.core.state import PLACE
+from copartition.core.status import DONE, FULL, INVALID
+
+REJECTED = 0
+ACCEPTED = 1
+UNDEFINED = 2  # a density is NaN or infinite
+
+# Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
+LARGE = 1e280
+
+SMALLEST = 2.0**-53  # in place of 0, of which there is no logarithm
+
+
+class Draw(NamedTuple):
+    """The random numbers of a move: two points, a uniform number, and the bits that all points get theirs from."""
+
+    i: int
+    j: int
+    u: float
+    key: int
+
+
+@inner
+def add_to_row(model, sides, row, n):
+    """Put point n into a row of growing clusters."""
+    points, sums = model[0].points, sides[0].sums
+    sides[0].sizes[row] += 1
+    for d in range(points.shape[1]):
+        sums[row, d] += points[n, d]
+
+
+@inner
+def log_prior_of_split(model, moves, n_clusters, size_i, size_j):
+    """Return the log of the prior with two clusters of these sizes over that with one, among `n_clusters` then."""
+    log_new, log_grown = model[0].log_new, moves[0].log_grown
+    opened = log_new[min(n_clusters, len(log_new) - 1)]
+    return opened + log_grown[size_i] + log_grown[size_j] - log_grown[size_i + size_j]
+
+
+@inner
+def begin_sides(model, law, sides, i, j):
+    """Make the first two sides {i} and {j} and the third {i, j}; return the log density of j alone, over j after i."""
+    s = sides[0]
+    for row in range(3):
+        s.sizes[row] = 0
+        clear_row(s.sums, row)
+    add_to_row(model, sides, 0, i)
+    law[0].log_predictive(model, sides, 2, j)
+    gain = s.weights[1] - s.weights[0]
+    add_to_row(model, sides, 1, j)
+    add_to_row(model, sides, 2, i)
+    add_to_row(model, sides, 2, j)
+    return gain
+
+
+@inner
+def gather(chain, moves, i, j):
+    """List the other points of the clusters of i and j in the order of the moves; return their number."""
+    labels, order, members = chain[0].labels, moves[0].room.order, moves[0].room.members
+    cluster_i, cluster_j = labels[i], labels[j]
+    count = 0
+    for n in order:
+        # Without a branch, which no processor could predict: a point that is not concerned is written over.
+        members[count] = n
+        is_concerned = (labels[n] == cluster_i) | (labels[n] == cluster_j)
+        count += is_concerned & (n != i) & (n != j)
+    return count
+
+
+@outline
+def deal_out(model, law, chain, moves, draw, is_split, enough):
+    """Deal the other points of the clusters of i and j out to two sides.
+
+    A split chooses the sides by the numbers of the draw's key, and notes the points that go to j's side; for a merge
+    the sides are those of the present clusters. A merge stops when ``log q < enough``: it is turned down then.
+
+    Returns the number of points noted, log q, and, for targets without `log_merge`, the log of the density of the two
+    sides over that of all points in one cluster.
+    """
+    room = moves[0].room
+    s = room.sides
+    sides = reference(s)
+    labels, log_size = chain[0].labels, model[0].log_size
+    cluster_i = labels[draw.i]
+    by_predictive = law[0].has_log_merge == 0
+    log_ratio = begin_sides(model, law, sides, draw.i, draw.j)
+    rows = 3 if by_predictive else 2
+    noted = 0
+    log_q = 0.0
+    product = 1.0
+    count = gather(chain, moves, draw.i, draw.j)
+    room.dealt[0] += count
+    for position in range(count):
+        n = room.members[position]
+        law[0].log_predictive(model, sides, rows, n)
+        of_i = s.weights[0] + log_size[s.sizes[0]]
+        of_j = s.weights[1] + log_size[s.sizes[1]]
+        if not (of_i < np.inf and of_j < np.inf):
+            return noted, np.nan, np.nan
+        lead = of_i - of_j
+        if lead != lead:
+            return noted, -np.inf, -np.inf  # minus infinity on both sides: no split of these points is possible
+        # The likelier side has probability 1 / (1 + small), the other one small / (1 + small).
+        gap = abs(lead)
+        small = exp_nonpositive(max(-gap, LOWEST))
+        small = small if gap < -LOWEST else 0.0
+        favours_i = lead >= 0.0
+        if is_split:
+            p = (1.0 if favours_i else small) / (1.0 + small)
+            side = int(uniform_of(draw.key, n) >= p)
+        else:
+            side = int(labels[n] != cluster_i)
+        log_q -= gap if side == favours_i else 0.0
+        product *= 1.0 + small
+        if product > LARGE:
+            log_q -= math.log(product)
+            product = 1.0
+        if log_q < enough:
+            return noted, log_q, log_ratio
+        room.moved[noted] = n
+        noted += side
+        if by_predictive:
+            log_ratio += s.weights[side] - s.weights[2]
+            add_to_row(model, sides, 2, n)
+        add_to_row(model, sides, side, n)
+    return noted, log_q - math.log(product), log_ratio
+
+
+@outline
+def try_split(model, law, chain, moves, draw):
+    """Propose to split the cluster that i and j share; return what became of it."""
+    noted, log_q, log_ratio = deal_out(model, law, chain, moves, draw, True, -np.inf)
+    if log_q == -np.inf:
+        return REJECTED
+    c = chain[0]
+    s = moves[0].room.sides
+    if law[0].has_log_merge:
+        log_ratio = -law[0].log_merge(model, reference(s), 0, 1)
+    old, new = c.labels[draw.i], c.n_clusters[0]
+    log_ratio += log_prior_of_split(model, moves, new, s.sizes[0], s.sizes[1])
+    if log_ratio != log_ratio or log_q != log_q:
+        return UNDEFINED
+    if not math.log(1.0 - draw.u) <= log_ratio - log_q:
+        return REJECTED
+    c.labels[draw.j] = new
+    for position in range(noted):
+        c.labels[moves[0].room.moved[position]] = new
+    c.sizes[old] = s.sizes[0]
+    c.sizes[new] = s.sizes[1]
+    for d in range(c.sums.shape[1]):
+        c.sums[old, d] = s.sums[0, d]
+        c.sums[new, d] = s.sums[1, d]
+    c.n_clusters[0] += 1
+    return ACCEPTED
+
+
+@outline
+def try_merge(model, law, chain, moves, draw):
+    """Propose to merge the clusters of i and j; return what became of it."""
+    c = chain[0]
+    kept, lost = c.labels[draw.i], c.labels[draw.j]
+    log_u = math.log(max(draw.u, SMALLEST))
+    log_prior = -log_prior_of_split(model, moves, c.n_clusters[0] - 1, c.sizes[kept], c.sizes[lost])
+    log_ratio = 0.0
+    enough = -np.inf
+    if law[0].has_log_merge:
+        log_ratio = law[0].log_merge(model, chain, kept, lost) + log_prior
+        if log_ratio != log_ratio:
+            return UNDEFINED
+        if not log_u <= log_ratio:
+            return REJECTED
+        enough = log_u - log_ratio
+    _, log_q, log_split = deal_out(model, law, chain, moves, draw, False, enough)
+    if law[0].has_log_merge == 0:
+        log_ratio = log_prior - log_split
+    if log_ratio != log_ratio or log_q != log_q:
+        return UNDEFINED
+    if not log_u <= log_ratio + log_q:
+        return REJECTED
+    c.sizes[kept] += c.sizes[lost]
+    for d in range(c.sums.shape[1]):
+        c.sums[kept, d] += c.sums[lost, d]
+    for n in range(len(c.labels)):
+        if c.labels[n] == lost:
+            c.labels[n] = kept
+    drop_cluster(chain, lost)
+    return ACCEPTED
+
+
+@outline
+def move(model, law, chain, moves, draw):
+    """Make the split-merge move that these random numbers stand for; return what became of it.
+
+    The chain must have room for a new cluster, and `moves` an order.
+    """
+    if chain[0].labels[draw.i] == chain[0].labels[draw.j]:
+        return try_split(model, law, chain, moves, draw)
+    return try_merge(model, law, chain, moves, draw)
+
+
+# --- the moves after a sweep -----------------------------------------------------------------------------------------
+
+
+@inner
+def draw_move(moves, random, is_first):
+    """Draw what a move takes; the first one after a sweep draws the order of all of them."""
+    order = moves[0].room.order
+    n_points = len(order)
+    if is_first:
+        shuffle(order, random)
+    i = int(uniform(random) * n_points)
+    j = int(uniform(random) * (n_points - 1))
+    j += j >= i
+    u = uniform(random)
+    return Draw(i, j, u, bits(random))
+
+
+@inner
+def moves_left(moves, n_points, progress):
+    """Return the number of moves that are still to be made in this step: none where there is but one point."""
+    return n_points + moves[0].count - progress[PLACE] if n_points > 1 else 0
+
+
+@outline
+def move_chain(model, law, chain, moves, random, progress):
+    """Go on with the moves of one chain after a sweep; return a status."""
+    n_points = len(chain[0].labels)
+    while moves_left(moves, n_points, progress) > 0:
+        if not has_room(model, chain):
+            return FULL
+        draw = draw_move(moves, random, progress[PLACE] == n_points)
+        if move(model, law, chain, moves, draw) == UNDEFINED:
+            progress[PLACE] = draw.i
+            return INVALID
+        progress[PLACE] += 1
+    return DONE
+
+
+@outline
+def move_pair(model, law, pair, x, y, moves, random, progress):
+    """Go on with the moves of two chains, each with the same random numbers for both; return a status."""
+    n_points = len(x[0].labels)
+    changed = False
+    while moves_left(moves, n_points, progress) > 0:
+        if not (has_room(model, x) and has_room(model, y)):
+            if changed:
+                recount_pair(pair)
+            return FULL
+        draw = draw_move(moves, random, progress[PLACE] == n_points)
+        of_x = move(model, law, x, moves, draw)
+        of_y = move(model, law, y, moves, draw)
+        if of_x == UNDEFINED or of_y == UNDEFINED:
+            progress[PLACE] = draw.i
+            return INVALID
+        changed |= of_x == ACCEPTED or of_y == ACCEPTED
+        progress[PLACE] += 1
+    if changed:
+        recount_pair(pair)
+    return DONE

@@ -1,0 +1,347 @@
+"""What kernels work on, and the signatures that targets, couplings and functionals are written to.
+
+Everything is a named tuple of C-contiguous arrays. A kernel gets its tuples by reference: ``model[0]`` is the
+`Model`, ``chain[0]`` the `Chain`, ``pair[0]`` the `Pair`. A number that changes is an array of length one.
+
+Clusters are rows. The clusters of a chain are numbered 0, 1, ... in the order in which they came into being; when one
+is emptied it disappears and the later ones move down by one. Row ``n_clusters`` is always there and empty (size 0,
+sums 0): it is the new cluster that a point may open, so that most targets need no special case for it.
+
+Some targets have a fixed *palette* of labels instead (graph colouring: the colours). Their clusters keep their number,
+may be empty, and are neither born nor die.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+from numba import types
+
+from copartition.core.types import Float1, Float2, Int1, Int2, float1, int1, pointer, uint1
+
+# --- one chain -------------------------------------------------------------------------------------------------------
+
+
+class Model(NamedTuple):
+    """What a target's functions read and nobody changes.
+
+    Attributes
+    ----------
+    points : float64 array (n_points, n_statistics)
+        One row a point. The sum of these rows over a cluster is all that the target may want to know of the cluster
+        besides its size and its members: its sufficient statistic.
+    table : float64 array, two-dimensional
+        Anything looked up, for instance by cluster size; the target's own business.
+    parameters : float64 array
+        The target's own business.
+    integers : int64 array
+        Whatever is counted, for instance the neighbours in a graph; the target's own business.
+    log_size : float64 array (n_points + 1)
+        Log prior weight of joining a cluster of a given size.
+    log_new : float64 array
+        Log prior weight of opening a cluster where there are k already; the last value holds from there on.
+    palette : int
+        Number of labels where that is fixed, 0 where clusters come and go.
+    """
+
+    points: Float2
+    table: Float2
+    parameters: Float1
+    integers: Int1
+    log_size: Float1
+    log_new: Float1
+    palette: int
+
+
+class Chain(NamedTuple):
+    """A partition as a chain carries it. `capacity` rows are more than there are clusters.
+
+    Attributes
+    ----------
+    labels : int64 array (n_points)
+        Row of the cluster that holds each point; -1 while the point is in none.
+    sizes : int64 array (capacity)
+        Number of points in each cluster.
+    sums : float64 array (capacity, n_statistics)
+        Sum of ``Model.points`` over each cluster.
+    weights : float64 array (capacity)
+        The conditional law of the point at hand, one number a choice, not normalised.
+    total : float64 array (1)
+        The sum of these weights.
+    slots : int64 array (capacity)
+        Where each cluster stands in ``Pair.overlap``: a permutation, so that rows may move without moving overlaps.
+    n_clusters : int64 array (1)
+        Number of clusters; of labels, where there is a palette.
+    age : int64 array (1)
+        Sweeps since the sums were last rebuilt.
+    """
+
+    labels: Int1
+    sizes: Int1
+    sums: Float2
+    weights: Float1
+    total: Float1
+    slots: Int1
+    n_clusters: Int1
+    age: Int1
+
+
+# log_predictive(model, chain, n_choices, n): write the log weights of point n into chain[0].weights[:n_choices].
+log_predictive_signature = types.void(pointer(Model), pointer(Chain), types.int64, types.int64)
+
+# log_merge(model, chain, a, b): log of the density of the points of clusters a and b as one cluster, against two.
+log_merge_signature = types.float64(pointer(Model), pointer(Chain), types.int64, types.int64)
+
+
+class Law(NamedTuple):
+    """The compiled functions of a target, by which all others know it.
+
+    Attributes
+    ----------
+    log_predictive : function
+        Log weights of a point in every cluster; see `copartition.log_predictive`.
+    log_merge : function
+        The log density of two clusters as one; see `copartition.log_merge`.
+    has_log_merge : int
+        Whether the target gives the latter.
+    """
+
+    log_predictive: Annotated[Any, types.FunctionType(log_predictive_signature)]
+    log_merge: Annotated[Any, types.FunctionType(log_merge_signature)]
+    has_log_merge: int
+
+
+class Dealing(NamedTuple):
+    """Room for split-merge moves.
+
+    Attributes
+    ----------
+    order : int64 array (n_points)
+        The order in which points are dealt out.
+    members : int64 array (n_points)
+        The points that a move deals out.
+    moved : int64 array (n_points)
+        Those that a split would put into the new cluster.
+    dealt : int64 array (1)
+        How many points have been dealt out by all moves so far: what moves cost.
+    sides : Chain
+        The two clusters of a proposed split as they grow; the labels of its points are all -1.
+    """
+
+    order: Int1
+    members: Int1
+    moved: Int1
+    dealt: Int1
+    sides: Chain
+
+
+class Moves(NamedTuple):
+    """The split-merge moves after a sweep.
+
+    Attributes
+    ----------
+    count : int
+        Number of moves after each sweep.
+    log_grown : float64 array (n_points + 1)
+        Sum of ``Model.log_size`` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
+    room : Dealing
+    """
+
+    count: int
+    log_grown: Float1
+    room: Dealing
+
+
+# --- two chains ------------------------------------------------------------------------------------------------------
+
+
+class Matching(NamedTuple):
+    """Which cluster of one chain goes with which of another; -1 for those that go with none.
+
+    Attributes
+    ----------
+    there : int64 array (capacity of the first chain)
+        The row of the second chain that goes with each row of the first.
+    back : int64 array (capacity of the second chain)
+        The inverse.
+    """
+
+    there: Int1
+    back: Int1
+
+
+class Workspace(NamedTuple):
+    """Arrays of the transport coupling. A node is a row, or the number of rows plus a column.
+
+    Attributes
+    ----------
+    gain : int64 array (row capacity, column capacity)
+        What a unit of mass earns in each cell of the problem that the simplex method solves.
+    mass : int64 array (nodes)
+        Supply of every row and demand of every column; used up by the first, greedy plan.
+    parent, depth, child, next_sibling, previous_sibling, order : int64 arrays (nodes)
+        The tree of basic cells. `order` is scratch for walking it.
+    flow, dual : int64 arrays (nodes)
+        Mass in the cell that joins a node to its parent; dual value.
+    rows, columns : int64 arrays
+        Which choices of the chains the rows and columns of the problem stand for.
+    best, second, partner : int64 arrays (nodes)
+        The two largest gains of every row and column, and the column (or row) of the largest.
+    cell_row, cell_column, cell_gain : int64 arrays
+        The cells whose gain is not 0; never more than there are points.
+    left_x, left_y : float64 arrays
+        Probability of each row and column that is still to be placed.
+    """
+
+    gain: Int2
+    mass: Int1
+    parent: Int1
+    depth: Int1
+    child: Int1
+    next_sibling: Int1
+    previous_sibling: Int1
+    order: Int1
+    flow: Int1
+    dual: Int1
+    best: Int1
+    second: Int1
+    partner: Int1
+    rows: Int1
+    columns: Int1
+    cell_row: Int1
+    cell_column: Int1
+    cell_gain: Int1
+    left_x: Float1
+    left_y: Float1
+
+
+class Pair(NamedTuple):
+    """Two chains and what is known of how they lie to each other.
+
+    Attributes
+    ----------
+    x, y : Chain
+    overlap : int64 array (capacity of x, capacity of y)
+        Number of points in common, by slot: cluster i of x and j of y share
+        ``overlap[x.slots[i], y.slots[j]]`` points.
+    distance : int64 array (1)
+        Hamming distance of the partitions; exactly 0 when they are equal.
+    gains : int64 array (n_points + 1)
+        What the transport coupling earns for a point that joins clusters that share c others; ``gains[0] = 0``.
+    work : Workspace
+    matched : Matching
+        Clusters of x and y that go with each other, for couplings that use it; new goes with new.
+    due : int64 array (1)
+        The point at which clusters are to be matched afresh.
+    shadow_x, shadow_y : Chain
+        What x would be on the path of y, and y on that of x: see `copartition.core.whole_sweeps`. Empty where no
+        coupling of whole sweeps is used.
+    names_x, names_y : Matching
+        Clusters of x that have the same name as those of the shadow of y, which follows it; and of y with the shadow
+        of x.
+    phase : int64 array (1)
+        How the sweep under way is coupled: point by point, or as a whole, and then whether the chains have parted.
+    ratios : float64 array (2)
+        How likely the path of x is for y, against x itself; the same for the path of y.
+    """
+
+    x: Chain
+    y: Chain
+    overlap: Int2
+    distance: Int1
+    gains: Int1
+    work: Workspace
+    matched: Matching
+    due: Int1
+    shadow_x: Chain
+    shadow_y: Chain
+    names_x: Matching
+    names_y: Matching
+    phase: Int1
+    ratios: Float1
+
+
+# partner(pair, n_x, n_y, total_x, total_y, i, u) -> j: see `copartition.couplings`.
+partner_signature = types.int64(
+    pointer(Pair), types.int64, types.int64, types.float64, types.float64, types.int64, types.float64
+)
+
+
+class Rule(NamedTuple):
+    """How two chains are coupled.
+
+    Attributes
+    ----------
+    partner : function
+        What the second chain does, given what the first one did.
+    nugget : float
+        Probability of drawing the two clusters of a point independently of each other.
+    uses_matching : int
+        Whether the function looks at ``Pair.matched``.
+    reach : int
+        Two chains that differ in at most so many points are coupled over the whole sweep; -1: never.
+    """
+
+    partner: Annotated[Any, types.FunctionType(partner_signature)]
+    nugget: float
+    uses_matching: int
+    reach: int
+
+
+# --- a step ----------------------------------------------------------------------------------------------------------
+
+# What is kept of a run of steps, in an array `progress`: how many are finished, and what has been done of the one under
+# way, points first, then moves. A step that stops for more room goes on from there when it is called again.
+STEPS, PLACE = 0, 1
+
+# alone(model, law, chain, moves, random, progress) -> status: see `copartition.core.steps`.
+step_chain_signature = types.int64(pointer(Model), pointer(Law), pointer(Chain), pointer(Moves), uint1, int1)
+
+# together(model, law, pair, moves, rule, random, progress) -> status.
+step_pair_signature = types.int64(pointer(Model), pointer(Law), pointer(Pair), pointer(Moves), pointer(Rule), uint1, int1)
+
+
+class Stepper(NamedTuple):
+    """What chains do in a step.
+
+    Attributes
+    ----------
+    alone, together : function
+        A step of one chain, and of two.
+    moves : Moves
+        The moves that are part of it.
+    """
+
+    alone: Annotated[Any, types.FunctionType(step_chain_signature)]
+    together: Annotated[Any, types.FunctionType(step_pair_signature)]
+    moves: Moves
+
+
+# --- functionals -----------------------------------------------------------------------------------------------------
+
+FUNCTIONALS = 4  # in one run, at most
+
+# evaluate(model, chain, law, parameters, out): see `copartition.functionals`.
+functional_signature = types.void(pointer(Model), pointer(Chain), pointer(Law), float1, float1)
+
+
+class Functionals(NamedTuple):
+    """Functions of a partition, evaluated one after another into one array.
+
+    Attributes
+    ----------
+    functions : tuple of functions
+        Places that are not used hold any function; it is never called.
+    count : int
+        How many are used.
+    parameters : float64 array
+        The parameters of all functions, one after another.
+    first_parameter, first_component : int64 arrays (FUNCTIONALS + 1)
+        Where the parameters of each function begin, and where its components go.
+    """
+
+    functions: Annotated[Any, types.UniTuple(types.FunctionType(functional_signature), FUNCTIONALS)]
+    count: int
+    parameters: Float1
+    first_parameter: Int1
+    first_component: Int1

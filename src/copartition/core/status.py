@@ -1,0 +1,15 @@
+"""Why a kernel returns: because it is done, or because it needs Python's help.
+
+A kernel that stops has left everything in a state from which it goes on when it is called again.
+"""
+
+from __future__ import annotations
+
+DONE = 0
+FULL = 1  # there are more clusters than rows
+INVALID = 2  # log weights are NaN or plus infinity
+IMPOSSIBLE = 3  # all log weights are minus infinity
+WRONG_PARTNER = 4  # a coupling chose what is no choice
+CROWDED = 5  # two chains with many rows, most of them empty by now, are about to be joined
+ASKING = 6  # functionals written in Python are to be evaluated
+DIARY_FULL = 7  # what was written down is to be taken out

@@ -1,0 +1,112 @@
+"""Gibbs sweeps: of one chain, and of two chains together.
+
+A sweep visits the points in order. Each is taken out of its cluster and put back by its conditional law given all the
+others (Section 2.1 of the paper). In a coupled sweep both chains do this for the same point at the same time; the
+first chooses by its own law, and a coupling says what the second does (Algorithm 1 of the paper).
+
+A sweep stops where it needs Python's help and says why (`copartition.core.status`). ``progress[PLACE]`` then holds the
+point at hand, from which the sweep goes on.
+"""
+
+from __future__ import annotations
+
+from copartition.core.books import put_into_both, take_out_of_both
+from copartition.core.clusters import choices, has_room, put_in, take_out
+from copartition.core.compiling import inner, outline
+from copartition.core.conditional import refusal_of, weigh
+from copartition.core.matching import join, match_clusters
+from copartition.core.random import draw, uniform
+from copartition.core.state import PLACE
+from copartition.core.status import DONE, FULL, WRONG_PARTNER
+
+POINTS_BETWEEN_MATCHINGS = 32  # at most, and fewer where a sweep is short
+MATCHINGS_A_SWEEP = 4
+MANY_CELLS = 512
+
+# --- one chain -------------------------------------------------------------------------------------------------------
+
+
+@inner
+def update_chain(model, law, chain, random, n):
+    """Take point n out and put it back by its conditional law; return a status."""
+    if not has_room(model, chain):
+        return FULL
+    take_out(model, chain, n)
+    n_choices = choices(model, chain)
+    total = weigh(model, law, chain, n_choices, n)
+    if not total > 0.0:
+        return refusal_of(total)
+    k = draw(chain[0].weights, n_choices, uniform(random) * total)
+    put_in(model, chain, n, k)
+    return DONE
+
+
+@outline
+def sweep_chain(model, law, chain, random, progress):
+    """Go on with a sweep of one chain; return a status."""
+    for n in range(progress[PLACE], len(chain[0].labels)):
+        status = update_chain(model, law, chain, random, n)
+        if status != DONE:
+            progress[PLACE] = n
+            return status
+    progress[PLACE] = len(chain[0].labels)
+    return DONE
+
+
+# --- two chains ------------------------------------------------------------------------------------------------------
+
+
+@inner
+def keep_matched(model, pair, x, y, n):
+    """Let new clusters go with each other, and match all of them afresh where it is time to.
+
+    Where there are many clusters that is seldom: it takes as many steps as there are pairs of them.
+    """
+    n_x, n_y = x[0].n_clusters[0], y[0].n_clusters[0]
+    due = pair[0].due
+    if n >= due[0]:
+        match_clusters(model, pair)
+        period = min(POINTS_BETWEEN_MATCHINGS, 1 + len(x[0].labels) // MATCHINGS_A_SWEEP)
+        due[0] = n + period * (1 + n_x * n_y // MANY_CELLS)
+    if model[0].palette == 0:
+        join(pair[0].matched.there, pair[0].matched.back, n_x, n_y)
+
+
+@inner
+def update_pair(model, law, pair, x, y, rule, random, n):
+    """Take point n out of both chains and put it back by the coupling; return a status."""
+    if not (has_room(model, x) and has_room(model, y)):
+        return FULL
+    matching = rule[0].uses_matching > 0
+    nugget = rule[0].nugget
+    take_out_of_both(model, pair, x, y, matching, n)
+    if matching:
+        keep_matched(model, pair, x, y, n)
+    n_x, n_y = choices(model, x), choices(model, y)
+    total_x = weigh(model, law, x, n_x, n)
+    total_y = weigh(model, law, y, n_y, n)
+    if not total_x > 0.0:
+        return refusal_of(total_x)
+    if not total_y > 0.0:
+        return refusal_of(total_y)
+    i = draw(x[0].weights, n_x, uniform(random) * total_x)
+    if nugget > 0.0 and uniform(random) < nugget:
+        j = draw(y[0].weights, n_y, uniform(random) * total_y)
+    else:
+        j = rule[0].partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
+        if not 0 <= j < n_y or y[0].weights[j] == 0.0:
+            return WRONG_PARTNER
+    put_into_both(model, pair, x, y, matching, n, i, j)
+    return DONE
+
+
+@outline
+def sweep_pair(model, law, pair, x, y, rule, random, progress):
+    """Go on with a sweep of both chains, point by point; return a status."""
+    for n in range(progress[PLACE], len(x[0].labels)):
+        status = update_pair(model, law, pair, x, y, rule, random, n)
+        if status != DONE:
+            progress[PLACE] = n
+            return status
+    progress[PLACE] = len(x[0].labels)
+    return DONE

@@ -1,0 +1,242 @@
+"""A whole sweep of two chains at once: the maximal coupling of their paths.
+
+Coupled point by point, two chains that differ in a few points meet only if the draws of many points all happen to
+agree. Here both chains make *the same sweep* with the largest probability that there is.
+
+**Paths.** At the start of a sweep clusters of x and y that go with each other get the same name
+(`copartition.core.matching`), the others names of their own, and a cluster that is opened later gets a new name,
+the same in both chains. The path of a chain is the list of names that its points get, one after another. It says all
+about the partition after the sweep, because by then every point has been placed: chains that take the same path have
+met. Each chain has a law on paths, the product of its conditional laws; write P for that of x and Q for that of y.
+
+**Together.** While both are on the same path, let P and Q be the probabilities of the path so far and ``rho = Q / P``.
+The chains go on together to name c with probability ``min(P p_c, Q q_c) / min(P, Q)``, where p and q are the
+conditional laws of the next point. By induction they are together on a path with probability ``min(P, Q)`` exactly.
+No coupling can do better.
+
+**Parted.** With what is left, x goes to c with a probability proportional to ``(P p_c - Q q_c)+ = P (p_c - rho q_c)+``.
+And so it goes on: a parted x must make up for exactly the paths on which the chains are not together often enough, and
+``min(P, Q)`` together plus ``(P - Q)+`` parted is P. That takes knowing q along the path of x: a *shadow* of y is
+dragged along it, and a shadow of x along the path of y. When rho is next to nothing the shadow is dropped.
+
+The two parted draws are coupled with each other like any others, by the coupling's own function, on the laws
+``(p - rho q)+`` and its counterpart.
+
+Laws are right **at the end of a sweep**, not inside it: given the past of the sweep, a parted chain does not follow its
+conditional law. Functionals are evaluated at the ends of sweeps, and whether a sweep is coupled as a whole depends on
+the two partitions before it only.
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.books import put_into_both, take_out_of_both
+from copartition.core.clusters import choices, copy_array, copy_chain, has_room, put_in
+from copartition.core.compiling import inner, outline, reference
+from copartition.core.conditional import refusal_of, weigh
+from copartition.core.exponential import LOWEST
+from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
+from copartition.core.random import draw, uniform
+from copartition.core.state import PLACE
+from copartition.core.status import DONE, FULL, WRONG_PARTNER
+from copartition.core.sweeps import keep_matched
+
+POINT_BY_POINT, TOGETHER, PARTED = range(3)
+
+# A ratio below this is lost in the rounding of a probability, as a weight is in `copartition.core.conditional.exponentiate`.
+NEGLIGIBLE = math.exp(LOWEST)
+
+
+@inner
+def choose_phase(model, pair, rule):
+    """Decide at the start of a sweep how it is coupled: as a whole if the chains are close."""
+    p = pair[0]
+    p.due[0] = 0  # what was matched in the last sweep is of no use
+    p.phase[0] = POINT_BY_POINT
+    if rule[0].reach >= 0:
+        shared = match_clusters(model, pair)
+        if len(p.x.labels) - shared <= rule[0].reach:
+            p.phase[0] = TOGETHER
+            p.ratios[0] = 1.0
+
+
+# --- on the same path ------------------------------------------------------------------------------------------------
+
+
+@inner
+def step_together(model, law, pair, x, y, rule, random, n):
+    """Place point n while both chains are on the same path; return a status."""
+    p = pair[0]
+    take_out_of_both(model, pair, x, y, True, n)
+    if model[0].palette == 0:
+        join(p.matched.there, p.matched.back, x[0].n_clusters[0], y[0].n_clusters[0])
+    n_x, n_y = choices(model, x), choices(model, y)
+    total_x = weigh(model, law, x, n_x, n)
+    total_y = weigh(model, law, y, n_y, n)
+    if not total_x > 0.0:
+        return refusal_of(total_x)
+    if not total_y > 0.0:
+        return refusal_of(total_y)
+    of_x, of_y, there = x[0].weights, y[0].weights, p.matched.there
+    rho = p.ratios[0]
+    # P : Q as numbers of which the larger is 1, so that neither overflows.
+    of_p, of_q = min(1.0, 1.0 / rho), min(1.0, rho)
+    level = uniform(random) * min(of_p, of_q)
+    for i in range(n_x):
+        j = there[i]
+        if j >= 0:
+            p_i, q_i = of_x[i] / total_x, of_y[j] / total_y
+            level -= min(of_p * p_i, of_q * q_i)
+            if level < 0.0:
+                p.ratios[0] = rho * (q_i / p_i)
+                put_into_both(model, pair, x, y, True, n, i, j)
+                return DONE
+    x[0].total[0], y[0].total[0] = total_x, total_y
+    separate(pair, x, y)
+    return place_parted(model, pair, x, y, rule, random, n)
+
+
+@outline
+def separate(pair, x, y):
+    """Let the chains part at the point at hand, whose laws are in their weights: shadows begin where they are."""
+    p = pair[0]
+    copy_chain(x, reference(p.shadow_x))
+    copy_chain(y, reference(p.shadow_y))
+    copy_array(p.matched.there, p.names_x.there)
+    copy_array(p.matched.back, p.names_x.back)
+    copy_array(p.matched.back, p.names_y.there)
+    copy_array(p.matched.there, p.names_y.back)
+    p.phase[0] = PARTED
+    p.ratios[1] = 1.0 / p.ratios[0]
+
+
+# --- on paths of their own -------------------------------------------------------------------------------------------
+
+
+@outline
+def weigh_shadow(model, law, shadow, names, n, row, died, count):
+    """Take point n out of a shadow, and weigh it; return the sum of its weights.
+
+    `names` joins the clusters of the chain that it follows to its own. That chain has `count` clusters left; if `died`,
+    its cluster `row` was the point alone and has just disappeared.
+    """
+    there, back = names[0].there, names[0].back
+    if died:
+        forget(there, back, row, count)
+    take_out_of_matched(model, shadow, n, back, there)
+    if model[0].palette == 0:
+        join(there, back, count, shadow[0].n_clusters[0])
+    return weigh(model, law, shadow, choices(model, shadow), n)
+
+
+@inner
+def leave_remainder(weights, n_choices, total, there, other_weights, other_total, ratio):
+    """Replace a law p, given with its total, by ``(p - ratio q)+``, q being the other law by name; return the sum."""
+    left = 0.0
+    for k in range(n_choices):
+        other = other_weights[there[k]] / other_total if there[k] >= 0 else 0.0
+        weights[k] = weights[k] / total - ratio * other
+        left += max(0.0, weights[k])
+    # Where the two laws are equal but for rounding errors nothing may be left, and any choice is as good as p.
+    for k in range(n_choices):
+        if left > 0.0:
+            weights[k] = max(0.0, weights[k])
+        elif there[k] >= 0:
+            weights[k] += ratio * (other_weights[there[k]] / other_total)
+    return left if left > 0.0 else 1.0
+
+
+@inner
+def follow(model, shadow, names, n, i, weight, total, ratio):
+    """Let a shadow follow a chain that put point n into cluster i; return the new ratio, 0 if the shadow is dropped.
+
+    `weight` is what was left of the probability of i, as `leave_remainder` leaves it.
+    """
+    k = names[0].there[i]
+    if k < 0 or ratio == 0.0:
+        return 0.0
+    other = ratio * (shadow[0].weights[k] / total)
+    ratio = other / (weight + other)
+    if ratio < NEGLIGIBLE:
+        return 0.0
+    put_in(model, shadow, n, k)
+    return ratio
+
+
+@outline
+def place_parted(model, pair, x, y, rule, random, n):
+    """Put point n into both chains by the remainders of their laws, and let the shadows follow; return a status.
+
+    The four laws, of the chains and of their shadows, are in their weights, and the sums in their totals.
+    """
+    p = pair[0]
+    ratios = p.ratios
+    shadow_x, shadow_y = reference(p.shadow_x), reference(p.shadow_y)
+    names_x, names_y = reference(p.names_x), reference(p.names_y)
+    n_x, n_y = choices(model, x), choices(model, y)
+    of_x, of_y = x[0].weights, y[0].weights
+    total_x, total_y = x[0].total[0], y[0].total[0]
+    shadow_total_x, shadow_total_y = p.shadow_x.total[0], p.shadow_y.total[0]
+    if ratios[0] > 0.0:
+        total_x = leave_remainder(of_x, n_x, total_x, p.names_x.there, p.shadow_y.weights, shadow_total_y, ratios[0])
+    if ratios[1] > 0.0:
+        total_y = leave_remainder(of_y, n_y, total_y, p.names_y.there, p.shadow_x.weights, shadow_total_x, ratios[1])
+    i = draw(of_x, n_x, uniform(random) * total_x)
+    j = rule[0].partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
+    if not 0 <= j < n_y or of_y[j] == 0.0:
+        return WRONG_PARTNER
+    ratios[0] = follow(model, shadow_y, names_x, n, i, of_x[i], shadow_total_y, ratios[0])
+    ratios[1] = follow(model, shadow_x, names_y, n, j, of_y[j], shadow_total_x, ratios[1])
+    put_into_both(model, pair, x, y, rule[0].uses_matching > 0, n, i, j)
+    return DONE
+
+
+@outline
+def step_parted(model, law, pair, x, y, rule, random, n):
+    """Place point n after the chains have parted; return a status."""
+    p = pair[0]
+    shadow_x, shadow_y = reference(p.shadow_x), reference(p.shadow_y)
+    row_x, row_y = x[0].labels[n], y[0].labels[n]
+    before_x, before_y = x[0].n_clusters[0], y[0].n_clusters[0]
+    matching = rule[0].uses_matching > 0
+    take_out_of_both(model, pair, x, y, matching, n)
+    if matching:
+        keep_matched(model, pair, x, y, n)
+    count_x, count_y = x[0].n_clusters[0], y[0].n_clusters[0]
+    x[0].total[0] = weigh(model, law, x, choices(model, x), n)
+    y[0].total[0] = weigh(model, law, y, choices(model, y), n)
+    p.shadow_x.total[0] = p.shadow_y.total[0] = 1.0
+    if p.ratios[0] > 0.0:
+        names = reference(p.names_x)
+        p.shadow_y.total[0] = weigh_shadow(model, law, shadow_y, names, n, row_x, count_x < before_x, count_x)
+    if p.ratios[1] > 0.0:
+        names = reference(p.names_y)
+        p.shadow_x.total[0] = weigh_shadow(model, law, shadow_x, names, n, row_y, count_y < before_y, count_y)
+    for total in (x[0].total[0], y[0].total[0], p.shadow_x.total[0], p.shadow_y.total[0]):
+        if not total > 0.0:
+            return refusal_of(total)
+    return place_parted(model, pair, x, y, rule, random, n)
+
+
+# --- a sweep ---------------------------------------------------------------------------------------------------------
+
+
+@outline
+def sweep_whole(model, law, pair, x, y, rule, random, progress):
+    """Go on with a sweep of both chains as a whole; return a status."""
+    phase = pair[0].phase
+    for n in range(progress[PLACE], len(x[0].labels)):
+        room = has_room(model, x) and has_room(model, y)
+        if room and phase[0] == PARTED:
+            room = has_room(model, reference(pair[0].shadow_x)) and has_room(model, reference(pair[0].shadow_y))
+        status = FULL
+        if room and phase[0] == TOGETHER:
+            status = step_together(model, law, pair, x, y, rule, random, n)
+        elif room:
+            status = step_parted(model, law, pair, x, y, rule, random, n)
+        if status != DONE:
+            progress[PLACE] = n
+            return status
+    progress[PLACE] = len(x[0].labels)
+    return DONE

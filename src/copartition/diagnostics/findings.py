@@ -1,0 +1,258 @@
+"""The one list of what is to be known of an estimate: what speaks for it, what against it, and what to change.
+
+The warnings of an `Estimate`, the verdict of its page and the command line all speak from this list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copartition.diagnostics.bounds import tv_bound
+from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.robust import heavy_tail
+from copartition.diagnostics.tuning import HORIZON, QUANTILE
+from copartition.results import Replicates
+
+FEW = 30  # replicates below which Student's t may not save an interval
+CLOSE = 0.1  # total variation after the burn-in that is good enough
+SCALARS = 20  # components up to which a functional is told in words, not only in pictures
+AVERAGED = 0.5  # share of its sweeps that a replicate should average over, at least
+
+GOOD, NOTE, CAUTION, BAD = LEVELS = ("good", "note", "caution", "bad")
+
+HEADLINES = {
+    GOOD: "Monte Carlo error is under control for this model.",
+    NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
+    CAUTION: "These numbers are unbiased for this model, but they could be more certain for the same work.",
+    BAD: "These numbers are biased: do not rely on them.",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know about an estimate.
+
+    Attributes
+    ----------
+    level : str
+        ``"good"``, ``"note"``, ``"caution"`` or ``"bad"``.
+    title : str
+        What it is about, in two or three words.
+    text : str
+        A sentence or two.
+    advice : str
+        What to change; empty if nothing.
+    """
+
+    level: str
+    title: str
+    text: str
+    advice: str = ""
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether it speaks against the estimate."""
+        return self.level in (CAUTION, BAD)
+
+    def __str__(self) -> str:
+        biased = ", BIASED" if self.level == BAD else ""
+        return f"{self.title.upper()}{biased}: {self.text} {self.advice}".rstrip()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All findings, and what they come to.
+
+    Attributes
+    ----------
+    headline : str
+    answers : list of str
+        The estimates themselves, a sentence each, of the first component of each functional.
+    findings : list of Finding
+    """
+
+    headline: str
+    answers: list[str]
+    findings: list[Finding]
+
+    @property
+    def level(self) -> str:
+        """The worst level of all findings."""
+        return _worst(self.findings)
+
+    @property
+    def advice(self) -> list[str]:
+        """What to change, each thing once."""
+        return list(dict.fromkeys(finding.advice for finding in self.findings if finding.advice))
+
+
+def verdict_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> Verdict:
+    """Return the verdict on an estimate, and on the consensus clusterings made from it."""
+    findings = findings_of(e, clusters)
+    answers = [_answer(part) for part in e.parts() if len(part.components) <= SCALARS]
+    return Verdict(HEADLINES[_worst(findings)], answers, findings)
+
+
+def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Finding]:
+    """Return all findings on an estimate, and on the consensus clusterings made from it."""
+    if e.made_by.get("ordinary"):
+        return [
+            Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only."),
+            *_tails(e, np.zeros(len(e.values), dtype=bool)),
+        ]
+    late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
+    return [_meetings(e), *_chains(e, late), *_tails(e, late), *_number(e), *_spread(clusters)]
+
+
+def _worst(findings: Sequence[Finding]) -> str:
+    return max((finding.level for finding in findings), key=LEVELS.index)
+
+
+def _answer(part: Replicates) -> str:
+    low, high = part.interval()
+    return (
+        f"The posterior mean of {part.components[0]} is {part.mean[0]:.6g}, with 95 % interval "
+        f"{low[0]:.6g} to {high[0]:.6g}."
+    )
+
+
+def _meetings(e: Replicates) -> Finding:
+    count = len(e.met)
+    if e.censored:
+        cap = e.made_by["settings"]["max_sweeps"]
+        return Finding(
+            BAD,
+            f"Truncated at {cap} sweeps",
+            f"{e.censored} of {count} pairs of chains did not meet and were cut short, so the estimate carries an "
+            f"unknown bias (a pair does not meet with a probability below {e.censored_bound():.2g}, with 95 % "
+            "confidence).",
+            "Run again with a larger max_sweeps, or without one.",
+        )
+    if e.unfinished:
+        return Finding(
+            BAD,
+            "Unfinished",
+            f"the run was interrupted while {e.unfinished} replicates were under way. These are slow ones, so what is "
+            "there is biased.",
+            "Run the same command or call on the store again: it goes on where it stopped.",
+        )
+    coupled = e.sweeps_to_meet
+    return Finding(
+        GOOD,
+        "Meetings",
+        f"All {count} pairs of chains met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
+        f"most, so the estimate is unbiased{_stopped(e)}.",
+    )
+
+
+def _stopped(e: Replicates) -> str:
+    """Return what is to be said of a run that stopped at a given precision."""
+    if "precision" not in e.made_by:
+        return ""
+    return ", but for the little that stopping at a given precision leaves: less than a tenth of a standard error"
+
+
+def _chains(e: Replicates, late: np.ndarray) -> list[Finding]:
+    """Return whether chains are long enough; one thing at a time, because a longer burn-in changes the rest."""
+    if e.censored:
+        return []
+    found = _burn_in(e, late)
+    return found if found.is_warning and found.advice else [found, *_horizon(e)]
+
+
+def _burn_in(e: Replicates, late: np.ndarray) -> Finding:
+    burn_in = e.made_by["settings"]["burn_in"]
+    text = f"After the burn-in of {burn_in} sweeps {100 * late.mean():.2g} % of the replicates still needed a correction"
+    distance = late.mean()
+    if e.completed is None:  # under a deadline not every pair is known
+        bound = tv_bound(e, burn_in)
+        distance = bound.value[0]
+        if distance < 1.0:
+            text += f", and a chain is {_within(distance, bound.high[0])} of the posterior in total variation"
+    if distance <= CLOSE:
+        return Finding(GOOD, "Burn-in", f"The chains are long enough. {text}.")
+    return Finding(
+        CAUTION,
+        "Short burn-in",
+        f"The chains are short: corrections are frequent and make the estimate less certain. {text}.",
+        _longer(e),
+    )
+
+
+def _within(value: float, high: float) -> str:
+    """Return how far off a chain is: no pair met late is no proof that none ever does."""
+    if value < 5e-4:
+        return f"within {high:.2g} (with 95 % confidence; no pair of this run gives reason to think it is more than 0)"
+    return f"within {value:.2g} ({min(high, 1.0):.2g} with 95 % confidence, where 0 is perfect)"
+
+
+def _longer(e: Replicates) -> str:
+    """Return advice that is never less than what there is."""
+    s = e.made_by["settings"]
+    needed = max(1, int(np.ceil(np.quantile(e.sweeps_to_meet, QUANTILE))))
+    if s["burn_in"] >= needed:
+        return f"Take a larger lag, such as {max(s['burn_in'], 2 * s['lag'])}; or let copartition tune choose."
+    horizon = max(HORIZON * needed, s["min_sweeps"])
+    return f"Take a burn_in and a lag of about {needed}, and a min_sweeps of {horizon}; or let copartition tune choose."
+
+
+def _horizon(e: Replicates) -> list[Finding]:
+    s = e.made_by["settings"]
+    share = (s["min_sweeps"] - s["burn_in"] + 1) * len(e.values) / e.sweeps.sum()
+    if share >= AVERAGED or e.completed is not None:
+        return []
+    return [
+        Finding(
+            CAUTION,
+            "Short average",
+            f"Only {100 * share:.0f} % of the sweeps went into the averages; the rest was burn-in and waiting for "
+            "chains to meet.",
+            f"Take a larger min_sweeps, such as {max(HORIZON * max(s['burn_in'], s['lag']), 2 * s['min_sweeps'])}.",
+        )
+    ]
+
+
+def _tails(e: Replicates, late: np.ndarray) -> list[Finding]:
+    """Return where few replicates make up most of the variance."""
+    found = []
+    for part in e.parts():
+        heavy = heavy_tail(part.values, late)
+        if heavy is not None:
+            advice = (
+                "They met late: take a larger burn_in and lag (copartition.tune chooses them)."
+                if heavy.met_late
+                else "They met in time: it is a rare event; take more replicates or a larger min_sweeps."
+            )
+            text = (
+                f"1 % of the replicates have {100 * heavy.share:.0f} % of the variance of "
+                f"{part.made_by['functional']}, so its standard error is itself uncertain."
+            )
+            found.append(Finding(CAUTION, "Heavy tail", text, advice))
+    return found
+
+
+def _number(e: Replicates) -> list[Finding]:
+    found = []
+    if len(e.values) < FEW:
+        text = f"There are only {len(e.values)} replicates, too few for the interval to be relied on."
+        found.append(Finding(CAUTION, "Few replicates", text, "Run more replicates."))
+    if not e.made_by.get("precision", {}).get("reached", True):
+        text = "The precision that was asked for was not reached with as many replicates as there may be."
+        found.append(Finding(CAUTION, "Precision not reached", text, "Raise replicates."))
+    return found
+
+
+def _spread(clusters: Sequence[Consensus]) -> list[Finding]:
+    return [
+        Finding(
+            NOTE,
+            "Many clusterings",
+            "The posterior is spread over several clusterings: one drawn from it disagrees with the consensus on "
+            f"{100 * c.spread:.2g} % of the pairs that either joins.",
+        )
+        for c in clusters
+        if c.is_spread
+    ]

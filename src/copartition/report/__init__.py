@@ -1,5 +1,0 @@
-"""A page about a run, for people: the verdict in plain words, then pictures, then how it was made."""
-
-from copartition.report.page import write_report
-
-__all__ = ["write_report"]

@@ -1,0 +1,188 @@
+"""A file of replicates: nothing that has been computed is lost, and the same call goes on where it stopped.
+
+SQLite with a write-ahead log, so that others can read while a run goes on, and one transaction a batch, so that a
+process that is killed leaves whole batches behind. One row a replicate. A second table says how the replicates are
+made; a call that would make them differently is refused, with what differs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from copartition.results.replicates import Outcomes
+
+FORMAT = 1
+APPLICATION_ID = 0x636F7061  # "copa"
+IN_WORDS = {"assumptions"}  # what the description says once more, for people
+
+
+class StoreError(ValueError):
+    """A file that cannot serve as the store of a run."""
+
+
+class Store:
+    """The replicates of a run in a file.
+
+    Parameters
+    ----------
+    path : path
+        The file; made if it does not exist.
+    description : dict, optional
+        How the replicates are made. Left out, the file must exist and its own description is taken.
+    """
+
+    def __init__(self, path: str | Path, description: dict[str, Any] | None = None) -> None:
+        self.path = Path(path)
+        is_new = not self.path.exists() or self.path.stat().st_size == 0
+        if is_new and description is None:
+            raise StoreError(f"There is no store at {str(path)!r}.")
+        try:
+            if is_new:
+                _create(self.path, description or {})
+            _check_header(self.path)
+            self._connection = _connect(self.path, read_only=description is None)
+            self.description: dict[str, Any] = self._read_description()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"The store {str(path)!r} cannot be used: {error}.") from error
+        if description is not None:
+            _check_same(self.path, self.description, description)
+
+    def _read_description(self) -> dict[str, Any]:
+        rows = self._connection.execute("SELECT key, value FROM description").fetchall()
+        return {key: json.loads(value) for key, value in rows}
+
+    def append(self, results: Outcomes) -> None:
+        """Add replicates, all of them or, if that fails, none."""
+        values = np.ascontiguousarray(results.values)
+        rows = zip(
+            results.indices.tolist(),
+            results.meeting_times.tolist(),
+            results.met.tolist(),
+            results.sweeps.tolist(),
+            results.seconds.tolist(),
+            [row.tobytes() for row in values],
+            strict=True,
+        )
+        try:
+            with self._connection as c:
+                c.executemany("INSERT INTO replicates VALUES (?, ?, ?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"The store {str(self.path)!r} cannot be written: {error}; what it holds is kept."
+            ) from error
+
+    def read(self, limit: int | None = None) -> Outcomes:
+        """Return the replicates whose numbers are below `limit`, in order."""
+        below = (1 << 62) if limit is None else limit
+        size = len(self.description["components"])
+        query = (
+            "SELECT number, meeting_time, met, sweeps, seconds, value FROM replicates WHERE number < ? ORDER BY number"
+        )
+        cursor = self._connection.execute(query, (below,))
+        pieces = [_results_of([], size)]
+        while rows := cursor.fetchmany(20_000):
+            pieces.append(_results_of(rows, size))
+        return Outcomes(*[np.concatenate(parts) for parts in zip(*pieces, strict=True)])
+
+    def note(self, more: dict[str, Any]) -> None:
+        """Write down more of how the run went; no later call is refused because of it."""
+        rows = [(key, json.dumps(value)) for key, value in more.items()]
+        with self._connection as c:
+            c.executemany("INSERT OR REPLACE INTO description VALUES (?, ?)", rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+def _results_of(rows: list[tuple[Any, ...]], size: int) -> Outcomes:
+    numbers, times, met, sweeps, seconds, blobs = zip(*rows, strict=True) if rows else ([],) * 6
+    return Outcomes(
+        np.array(numbers, dtype=np.int64),
+        np.frombuffer(b"".join(blobs)).reshape(len(rows), size),
+        np.array(times, dtype=np.int64),
+        np.array(met, dtype=bool),
+        np.array(sweeps, dtype=np.int64),
+        np.array(seconds, dtype=np.float64),
+    )
+
+
+def _create(path: Path, description: dict[str, Any]) -> None:
+    """Make the file under another name first: whatever happens, a store is either whole or not there."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        connection = sqlite3.connect(draft)
+        with connection as c:
+            c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            c.execute(f"PRAGMA user_version = {FORMAT}")
+            c.execute("CREATE TABLE description (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            c.execute(
+                "CREATE TABLE replicates (number INTEGER PRIMARY KEY, meeting_time INTEGER NOT NULL, "
+                "met INTEGER NOT NULL, sweeps INTEGER NOT NULL, seconds REAL NOT NULL, value BLOB NOT NULL)"
+            )
+            rows = [(key, json.dumps(value)) for key, value in description.items()]
+            c.executemany("INSERT INTO description VALUES (?, ?)", rows)
+        connection.close()
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a file that is not ours before SQLite touches it."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise StoreError(f"The store {str(path)!r} cannot be read: {error.strerror}.") from error
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\x00"):
+        raise StoreError(f"{str(path)!r} is not a store of copartition; it was left as it is.")
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise StoreError(f"{str(path)!r} is a database of another program; it was left as it is.")
+    version = int.from_bytes(header[60:64], "big")
+    if version != FORMAT:
+        raise StoreError(f"{str(path)!r} has format {version}, and this version reads and writes format {FORMAT}.")
+
+
+def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
+    address = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    connection = sqlite3.connect(address, uri=True, timeout=30.0, check_same_thread=False)
+    if not read_only:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return connection
+
+
+def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    wanted = json.loads(json.dumps(wanted))
+    differing = [key for key in wanted if key not in IN_WORDS and found.get(key) != wanted[key]]
+    # What follows from the rest is not worth a word of its own.
+    implied = {"histogram", "components", "functionals"}
+    implied |= {"fingerprint"} if "target" in differing else set()
+    implied |= {"functional_fingerprint"} if "functional" in differing else set()
+    differing = [key for key in differing if key not in implied] or differing
+    if differing:
+        details = "; ".join(
+            f"{key} is {there} there and {here} here"
+            for key in differing
+            for there, here in [_parting(found.get(key), wanted[key])]
+        )
+        raise StoreError(f"The store {str(path)!r} belongs to another run: {details}. Use another file.")
+
+
+def _parting(there: Any, here: Any) -> tuple[str, str]:
+    """Return both values, long ones from a little before the place where they part."""
+    texts = [" ".join(repr(value).split()) for value in (there, here)]
+    if max(len(text) for text in texts) <= 60:
+        return texts[0], texts[1]
+    same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
+    begin = max(0, same - 20)
+    first, second = (("..." if begin else "") + text[begin : begin + 80] for text in texts)
+    return first, second

@@ -1,0 +1,73 @@
+"""What chains do in a step where it was not chosen: what the benchmarks found to be best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition.chains.chain import advance_chain
+from copartition.chains.start import check_start, start_chain
+from copartition.chains.step import Step, check_split_merge, objection_to_moves
+from copartition.core.random import stream
+from copartition.couplings import check_coupling
+from copartition.targets.base import Target
+from copartition.validation import shorten
+
+DEFAULT_COUPLING = "path"
+
+# What a move costs, in updates of one point: half of one for each point that it deals out, and a little for looking at
+# all points (`benchmarks/README.md`). "auto" spends a third of a sweep on moves: enough for chains to leave states that
+# are not split enough, and no more, because moves do not make averages of a chain that has burnt in more precise.
+COST_OF_DEALING = 0.5
+COST_OF_LOOKING = 0.01
+SHARE = 0.3
+MOST = 20
+TRIED = 10
+POINTS = 200_000  # updates of points in each half of the trial, at most
+
+_chosen: dict[tuple[str, bool], int] = {}  # what "auto" came to, by the fingerprint and the promise of the target
+
+
+def choose_step(target: Target, coupling: Any, split_merge: Any) -> Step:
+    """Return what chains do in a step, for what was given and what was left out (None).
+
+    Who names a coupling gets that and nothing else: ``coupling="transport"`` alone is the method of the paper.
+    """
+    if split_merge is None:
+        split_merge = "auto" if coupling is None else 0
+    chosen = check_coupling(DEFAULT_COUPLING if coupling is None else coupling)
+    return Step(choose_split_merge(target, split_merge), chosen.suited(target.model.palette))
+
+
+def choose_split_merge(target: Target, value: Any) -> int:
+    """Return a number of split-merge moves, ``"auto"`` from their cost."""
+    if not isinstance(value, str):
+        return check_split_merge(target, value)
+    if value != "auto":
+        raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(value)}.")
+    key = (target.fingerprint, target.is_exchangeable)
+    if key not in _chosen:
+        _chosen[key] = _auto(target)
+    return _chosen[key]
+
+
+def _auto(target: Target) -> int:
+    if target.n_points < 2 or objection_to_moves(target):
+        return 0
+    cost = COST_OF_DEALING * _dealt(target) / target.n_points + COST_OF_LOOKING
+    return int(np.clip(round(SHARE / cost), 1, MOST))
+
+
+def _dealt(target: Target) -> float:
+    """Return how many points a move deals out on average, along a short chain.
+
+    Counted, not timed, and with random numbers of its own, so that it is the same on every machine and for every seed.
+    """
+    sweeps = int(np.clip(POINTS // target.n_points, 1, 20))
+    random = stream(0, int.from_bytes(b"auto", "big"))
+    chain = start_chain(target, check_start(target, None), random)
+    chain = advance_chain(target, Step(TRIED), chain, random, sweeps)
+    stepper = Step(TRIED).stepper(target)
+    advance_chain(target, stepper, chain, random, sweeps)
+    return float(stepper.moves.room.dealt[0]) / (sweeps * TRIED)

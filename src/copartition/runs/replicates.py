@@ -1,0 +1,327 @@
+"""Replicates of the unbiased estimator, from their numbers to their values; pairs that are watched until they meet.
+
+Replicate i of a run draws from ``SeedSequence(seed, spawn_key=(i,))`` and depends on nothing else: where it runs, what
+ran before it and how many sweeps a kernel was asked for at a time change none of its bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from copartition.chains.chain import chain_at, refusal
+from copartition.chains.pair import joined, pair_at_start
+from copartition.chains.start import Beginning, start_refusal
+from copartition.chains.step import Step
+from copartition.core import status as kernel_status
+from copartition.core.compiling import Kernel, prepare
+from copartition.core.estimator import Batch, Question, Times, new_diary, new_tally, run_batch
+from copartition.core.random import stream
+from copartition.core.room import grown_pair, moves_of
+from copartition.core.state import Pair
+from copartition.functionals import Functional, arranged, evaluate_at
+from copartition.results import Outcomes
+from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
+from copartition.targets.base import Target
+
+UNBOUNDED = 1 << 60  # a cap that no pair reaches
+LINES = 4096  # of a diary; fewer where each has many components
+CELLS = 400_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How replicates are made: burn-in k, horizon m (`min_sweeps`), lag and cap."""
+
+    burn_in: int
+    min_sweeps: int
+    lag: int
+    max_sweeps: int = UNBOUNDED
+
+    @property
+    def cap(self) -> int | None:
+        """The cap, if there is one."""
+        return self.max_sweeps if self.max_sweeps < UNBOUNDED else None
+
+
+class Failure(NamedTuple):
+    """A replicate that could not be run, and why."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that determines the replicates of a run."""
+
+    target: Target
+    functionals: tuple[Functional, ...]
+    step: Step
+    start: Beginning
+    settings: Settings
+    seed: int
+
+    @property
+    def size(self) -> int:
+        """Number of components of all functionals together."""
+        return sum(f.size for f in self.functionals)
+
+    def prepare(self) -> None:
+        """Compile what is going to be used, so that the time of no replicate includes it."""
+        law = self.target.law
+        functions = [f.evaluate for f in self.functionals if isinstance(f.evaluate, Kernel)]
+        prepare(run_batch, law.log_predictive, law.log_merge, *self.step.kernels, *functions)
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
+        """Run some replicates, one after another, in this thread.
+
+        Returns the outcomes of those that ended, and the failure that stopped the others, if any. An interruption stops
+        them without a failure.
+        """
+        self.prepare()
+        runner = Runner(self, numbers)
+        failure = None
+        try:
+            runner.run(pause)
+        except Interrupted:
+            pass
+        except Exception as error:
+            failure = Failure(int(runner.indices[runner.ended]), f"{type(error).__name__}: {error}")
+        outcomes = runner.outcomes()
+        bad = np.flatnonzero(~np.isfinite(outcomes.values).all(axis=1))
+        if bad.size:
+            place = int(bad[0])
+            value = outcomes.values[place]
+            failure = Failure(int(outcomes.indices[place]), f"the functional gave {value[~np.isfinite(value)][0]}")
+            outcomes = Outcomes(*[array[:place] for array in outcomes])
+        return outcomes, failure
+
+
+class Meetings(NamedTuple):
+    """The courses of some pairs until they met.
+
+    Attributes
+    ----------
+    indices, meeting_times, met, seconds : arrays
+        As those of `copartition.results.Outcomes`.
+    coupled_seconds : float64 array
+        The part of the seconds that coupled sweeps took, by their share in all sweeps.
+    distances : list of int64 arrays
+        For each pair its distance at times lag, lag + 1, ..., tau; empty if that was not asked for.
+    differences : list of float64 arrays (sweeps, components)
+        For each pair h(X) - h(Y) before each coupled sweep.
+    """
+
+    indices: np.ndarray
+    meeting_times: np.ndarray
+    met: np.ndarray
+    seconds: np.ndarray
+    coupled_seconds: np.ndarray
+    distances: list[np.ndarray]
+    differences: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class PairJob:
+    """Pairs that are run until they meet, and what is kept of them on the way.
+
+    Attributes
+    ----------
+    job : Job
+        With ``burn_in = min_sweeps = 0``: a pair ends when it meets.
+    keeps_distances : bool
+    columns : int64 array
+        Components of the functionals whose differences are kept.
+    """
+
+    job: Job
+    keeps_distances: bool
+    columns: np.ndarray
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Meetings, None]:
+        """Run some pairs, one after another, in this thread."""
+        self.job.prepare()
+        runner = Runner(self.job, numbers, keeps_diary=self.keeps_distances or len(self.columns) > 0)
+        runner.run(pause)
+        o = runner.outcomes()
+        coupled = o.meeting_times - self.job.settings.lag
+        distances = np.concatenate([np.zeros(0, dtype=np.int64), *[d for d, _ in runner.diary]])
+        differences = np.concatenate([np.zeros((0, self.job.size)), *[d for _, d in runner.diary]])[:, self.columns]
+        ends = np.cumsum(coupled + 1) if runner.diary else np.zeros(len(coupled), dtype=np.int64)
+        begins = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        return Meetings(
+            o.indices,
+            o.meeting_times,
+            o.met,
+            o.seconds,
+            o.seconds * 2 * coupled / o.sweeps,
+            [distances[a:b] for a, b in zip(begins, ends, strict=True)],
+            [differences[a : a + n] for a, n in zip(begins, coupled, strict=True)],
+        ), None
+
+
+class Runner:
+    """A batch of replicates under way.
+
+    Parameters
+    ----------
+    job : Job
+    keys : sequence of int or of tuples of int
+        The replicates to run, by the keys of their random streams.
+    keeps_diary : bool
+        Keep distances, and differences of the functionals, of chains that run together.
+    """
+
+    def __init__(
+        self, job: Job, keys: Sequence[int] | Sequence[tuple[int, ...]], keeps_diary: bool = False
+    ) -> None:
+        self.job = job
+        self._keys = [key if isinstance(key, tuple) else (int(key),) for key in keys]
+        self.indices = np.array([key[-1] for key in self._keys], dtype=np.int64)
+        self.diary: list[tuple[np.ndarray, np.ndarray]] = []
+        self._functionals = arranged(job.functionals)
+        self._batch = self._new_batch(keeps_diary)
+        self._seconds = np.zeros(len(self._keys))
+        self._stepper = job.step.stepper(job.target)
+        self._rule = job.step.rule(job.target)
+        self._pair = self._pair_at_start()
+
+    def _new_batch(self, keeps_diary: bool) -> Batch:
+        job, s, count = self.job, self.job.settings, len(self._keys)
+        in_python = not all(f.is_compiled for f in job.functionals)
+        lines = max(1, min(LINES, CELLS // max(1, job.size))) if keeps_diary else 0
+        counters = [np.zeros(1, dtype=np.int64) for _ in range(3)]
+        columns = [np.zeros(count, dtype=np.int64) for _ in range(3)]
+        return Batch(
+            Times(s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
+            np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
+            job.start.labels,
+            max(0, int(job.start.labels.max()) + 1),
+            job.start.sweeps,
+            moves_of(job.target.model, job.start.split_merge),
+            np.zeros(job.target.n_points, dtype=np.int64),
+            *counters,
+            np.zeros((count, job.size)),
+            *columns,
+            new_tally(job.size),
+            new_diary(lines, job.size),
+            Question(int(in_python), np.zeros(1, dtype=np.int64)),
+        )
+
+    def _pair_at_start(self) -> Pair:
+        job = self.job
+        x, y = (chain_at(job.target, job.start.labels) for _ in range(2))
+        return pair_at_start(job.target, job.step.coupling, x, y)
+
+    @property
+    def ended(self) -> int:
+        """Number of replicates that have ended."""
+        return int(self._batch.ended[0])
+
+    @property
+    def sweeps(self) -> int:
+        """Cost so far, in single-chain sweeps."""
+        return int(self._costs().sum())
+
+    def run(self, pause: Pause) -> None:
+        """Run all to the end."""
+        chunks = Chunks(self.job.target.n_points)
+        try:
+            while self.ended < len(self.indices):
+                pause()
+                self.advance(chunks.next(1 << 40))
+                pause.tell(self.glance())
+        finally:
+            pause.tell(None)
+
+    def glance(self) -> Glance | None:
+        """Return what the pair at hand is doing, unless it has met or its chains do not run together yet."""
+        time = int(self._batch.tally.time[0]) - self.job.settings.lag
+        distance = int(self._pair.distance[0])
+        if not self._batch.has_begun[0] or time < 0 or distance == 0:
+            return None
+        return Glance(time, distance)
+
+    def outcomes(self) -> Outcomes:
+        """Return the outcomes of the replicates that have ended."""
+        n, b = self.ended, self._batch
+        return Outcomes(
+            self.indices[:n], b.values[:n], b.meeting_times[:n], b.met[:n] == 1, b.costs[:n], self._seconds[:n]
+        )
+
+    def advance(self, sweeps: int) -> None:
+        """Go on for about so many sweeps."""
+        begin = time.thread_time()
+        first, cost = self.ended, self._costs()
+        self._call(sweeps)
+        last = min(self.ended + 1, len(self.indices))
+        spent = (self._costs() - cost)[first:last]
+        share = spent / spent.sum() if spent.sum() > 0 else np.full(last - first, 1.0 / (last - first))
+        self._seconds[first:last] += (time.thread_time() - begin) * share
+
+    def _costs(self) -> np.ndarray:
+        costs = self._batch.costs.astype(float)
+        if self._batch.has_begun[0]:
+            costs[self.ended] = self._batch.tally.cost[0]
+        return costs
+
+    def _call(self, sweeps: int) -> None:
+        """Call the kernel, and give it what it asks for, until it has made about so many sweeps."""
+        job, batch = self.job, self._batch
+        while sweeps > 0:
+            status = run_batch(
+                job.target.model,
+                job.target.law,
+                self._pair,
+                self._stepper,
+                self._rule,
+                self._functionals,
+                batch,
+                sweeps,
+            )
+            self._take_diary()
+            if status == kernel_status.DONE:
+                return
+            if status == kernel_status.ASKING:
+                self._answer()
+                sweeps -= 1
+            elif status == kernel_status.CROWDED:
+                self._make_room()
+            elif status == kernel_status.FULL:
+                self._grow()
+            elif status != kernel_status.DIARY_FULL:
+                point = int(batch.stopped_at[0])
+                raise refusal(status, point) if batch.has_begun[0] else start_refusal(status, job.start, point)
+
+    def _answer(self) -> None:
+        """Evaluate functionals that are written in Python, of one chain or of both."""
+        tally = self._batch.tally
+        tally.h_x[:] = evaluate_at(self.job.target, self.job.functionals, self._pair.x)
+        if self._batch.question.about[0] == 2:
+            tally.h_y[:] = evaluate_at(self.job.target, self.job.functionals, self._pair.y)
+
+    def _make_room(self) -> None:
+        """Let go of empty rows before two chains are joined, or make as many as the start of chains takes."""
+        if self._batch.has_begun[0]:
+            self._pair = joined(self.job.target, self.job.step.coupling, self._pair)
+        else:
+            self._pair = self._pair_at_start()
+
+    def _grow(self) -> None:
+        """Make room for more clusters. A replicate that has not begun begins again, with its seed restored."""
+        if not self._batch.has_begun[0]:
+            self._batch.seeds[self.ended] = stream(self.job.seed, *self._keys[self.ended])
+        self._pair = grown_pair(self._pair)
+
+    def _take_diary(self) -> None:
+        """Take out what the kernel has written down."""
+        diary = self._batch.diary
+        count = int(diary.written[0])
+        if count:
+            self.diary.append((diary.distances[:count].copy(), diary.differences[:count].copy()))
+            diary.written[0] = 0

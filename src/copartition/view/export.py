@@ -1,0 +1,169 @@
+"""Estimates for other programs: pandas, ArviZ, CSV, Parquet and netCDF."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copartition.diagnostics.consensus import consensus
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from copartition.results import Replicates, Draws
+
+COLUMNS = ("replicate", "meeting_time", "sweeps_to_meet", "met", "sweeps", "seconds")
+FORMATS = (".csv", ".parquet", ".nc")
+
+
+def replicate_columns(e: Replicates) -> dict[str, np.ndarray]:
+    """Return the table of replicates: a column a component, and what is known of each replicate."""
+    numbers = np.arange(len(e.values)) if e.numbers is None else e.numbers
+    names = _different(e.components, COLUMNS)
+    return {
+        "replicate": numbers,
+        **{name: e.values[:, c] for c, name in enumerate(names)},
+        "meeting_time": e.meeting_times,
+        "sweeps_to_meet": e.sweeps_to_meet,
+        "met": e.met,
+        "sweeps": e.sweeps,
+        "seconds": e.seconds,
+    }
+
+
+def _different(names: list[str], taken: tuple[str, ...]) -> list[str]:
+    """Return names of which no two are the same and none is taken: later ones get a number."""
+    seen, result = set(taken), []
+    for number, name in enumerate(names):
+        unique = f"{name} [{number}]" if name in seen else name
+        seen.add(unique)
+        result.append(unique)
+    return result
+
+
+def summary_columns(e: Replicates) -> dict[str, np.ndarray]:
+    """Return the table of components: what `Estimate.summary` shows, in full."""
+    low, high = e.interval()
+    return {
+        "component": np.array(e.components),
+        "mean": e.mean,
+        "stderr": e.stderr,
+        "low": low,
+        "high": high,
+        "biased": np.full(len(e.components), e.is_biased),
+    }
+
+
+def dataframe(e: Replicates) -> pandas.DataFrame:
+    """Return the table of replicates as a pandas DataFrame; see `Estimate.to_dataframe`."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("to_dataframe needs the package pandas: pip install pandas.") from None
+    return pandas.DataFrame(replicate_columns(e)).set_index("replicate")
+
+
+def datatree(e: Replicates) -> xarray.DataTree:
+    """Return the replicates as a DataTree; see `Estimate.to_datatree`."""
+    arviz_base = _arviz()
+    values, dims, coords = {}, {}, {"replicate": np.arange(len(e.values))}
+    for number, part in enumerate(e.parts()):
+        name = part.functionals[0]["name"].partition("(")[0]
+        if name in values:
+            name = f"{name}_{number}"
+        if len(part.components) == 1:
+            values[name] = part.values[:, 0]
+            continue
+        dimension = f"{name}_component"
+        values[name] = part.values
+        dims[name] = [dimension]
+        coords[dimension] = np.array(part.components)
+    stats = {"meeting_time": e.meeting_times, "met": e.met, "sweeps": e.sweeps, "seconds": e.seconds}
+    # The replicates are independent estimates of an expectation, not draws from the posterior, so they are in a group
+    # of their own, which no summary or plot of ArviZ takes for draws.
+    return arviz_base.from_dict(
+        {"replicates": values, "replicate_stats": stats},
+        sample_dims=["replicate"],
+        coords=coords,
+        dims=dims,
+        check_conventions=False,
+        attrs={"/": {"made_by": json.dumps(e.made_by), "biased": int(e.is_biased), "creation_library": "copartition"}},
+    )
+
+
+def sample_datatree(s: Draws) -> xarray.DataTree:
+    """Return the draws of ordinary chains as a DataTree; see `Sample.to_datatree`."""
+    name = s.functional.partition("(")[0]
+    draws = s.draws[:, :, 0] if s.draws.shape[2] == 1 else s.draws
+    return _arviz().from_dict({"posterior": {name: draws}}, attrs={"/": {"burn_in": s.burn_in, "seed": s.seed}})
+
+
+def _arviz() -> Any:
+    try:
+        import arviz_base
+    except ImportError:
+        raise ImportError("to_datatree needs the package arviz-base: pip install 'copartition[arviz]'.") from None
+    return arviz_base
+
+
+def cluster_columns(e: Replicates, loss: str = "vi") -> dict[str, np.ndarray]:
+    """Return the table of points: cluster in the consensus, and how surely each belongs there."""
+    c = consensus(e, loss)
+    return {"point": c.points, "cluster": c.labels, "belongs": c.belongs, "belongs_stderr": c.belongs_stderr}
+
+
+def write(e: Replicates, path: str | Path, what: str = "replicates") -> None:
+    """Write an estimate to a file, in the format that the ending of its name stands for.
+
+    Parameters
+    ----------
+    e : Replicates
+    path : path
+        Ends in ``.csv``, ``.parquet`` or ``.nc`` (netCDF).
+    what : str
+        ``"replicates"``: a row a replicate. ``"summary"``: a row a component, with mean, standard error and interval.
+        ``"clusters"``: a row a point, with its cluster in the consensus. NetCDF has replicates only.
+    """
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind not in FORMATS:
+        raise ValueError(f"{str(path)!r} must end in {', '.join(FORMATS)}.")
+    if kind == ".nc":
+        if what != "replicates":
+            raise ValueError(f"{str(path)!r}: netCDF holds replicates; write the {what} as CSV or Parquet.")
+        _write_netcdf(e, file)
+        return
+    tables = {"replicates": replicate_columns, "summary": summary_columns, "clusters": cluster_columns}
+    columns = tables[what](e)
+    if kind == ".csv":
+        with file.open("w", newline="", encoding="utf-8") as text:
+            writer = csv.writer(text)
+            writer.writerow(columns)
+            writer.writerows(zip(*[column.tolist() for column in columns.values()], strict=True))
+    else:
+        _write_parquet(columns, e.made_by, file)
+
+
+def _write_parquet(columns: dict[str, np.ndarray], made_by: dict[str, Any], file: Path) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ValueError(f"{str(file)!r} needs the package pyarrow to be written: pip install pyarrow.") from None
+    table = pyarrow.table(columns).replace_schema_metadata({"made_by": json.dumps(made_by)})
+    pyarrow.parquet.write_table(table, file)
+
+
+def _write_netcdf(e: Replicates, file: Path) -> None:
+    try:
+        import h5netcdf  # noqa: F401
+
+        tree = datatree(e)
+    except ImportError:
+        raise ValueError(f"{str(file)!r} needs arviz-base and h5netcdf: pip install 'copartition[arviz]'.") from None
+    tree.to_netcdf(file, engine="h5netcdf")

@@ -1,0 +1,160 @@
+"""The page itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from copartition.view import plots
+from copartition.diagnostics.consensus import Consensus, consensus
+from copartition.view.report.pictures import svg_of
+from copartition.diagnostics.findings import verdict_of
+from copartition.results import Replicates
+from copartition.validation import shorten
+
+ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
+SHOWN = 3
+LARGEST_HEAT_MAP = 2000
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot with its title and what it says."""
+
+    title: str
+    text: str
+    svg: str
+
+
+def write_report(e: Replicates, path: str | Path, title: str = "Posterior expectations") -> None:
+    """Write a page about an estimate: one HTML file that needs nothing else and asks for nothing from anywhere.
+
+    Parameters
+    ----------
+    e : Replicates
+    path : path
+        The file to be written.
+    title : str
+        Head of the page.
+
+    Examples
+    --------
+    >>> import copartition as cp, tempfile, pathlib
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=200, burn_in=5, min_sweeps=50, lag=5, seed=1)
+    >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> cp.write_report(e, page)
+    >>> page.read_text().startswith("<!doctype html>")
+    True
+    """
+    if not isinstance(e, Replicates):
+        raise TypeError(f"e must be an estimate, got {shorten(e)}.")
+    if e.made_by.get("ordinary") or e.completed is not None:
+        raise ValueError("A report is about an estimate from single replicates, got one made under a deadline.")
+    Path(path).write_text(render("report.html", **_content(e, title)), encoding="utf-8")
+
+
+def render(template: str, **content: Any) -> str:
+    """Return a page from a template; all text in `content` is escaped."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("copartition.view.report"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.get_template(template).render(**content)
+
+
+def _content(e: Replicates, title: str) -> dict[str, Any]:
+    clusters = [consensus(e)] if _has(e, "co_clustering") else []
+    return {
+        "title": title,
+        "verdict": verdict_of(e, clusters),
+        "rows": [row for part in e.parts() for row in _rows(part)],
+        "consensus": [str(c).splitlines() for c in clusters],
+        "clusters": [_members(c) for c in clusters],
+        "pictures": _pictures(e, clusters),
+        "making": _making(e),
+    }
+
+
+def _rows(part: Replicates) -> list[dict[str, str]]:
+    """Return the rows of the table for one functional; of a long one the first, and how many more there are."""
+    low, high = part.interval()
+    rows = [
+        {"name": name, "mean": f"{mean:.6g}", "stderr": f"{error:.2g}", "interval": f"{a:.6g} to {b:.6g}"}
+        for name, mean, error, a, b in zip(part.components, part.mean, part.stderr, low, high, strict=True)
+    ]
+    if len(rows) <= ROWS:
+        return rows
+    more = {"name": f"… and {len(rows) - SHOWN} more", "mean": "", "stderr": "", "interval": ""}
+    return [*rows[:SHOWN], more]
+
+
+def _has(e: Replicates, name: str) -> bool:
+    return any(about["name"] == name for about in e.functionals)
+
+
+def _members(c: Consensus) -> list[dict[str, str]]:
+    """Return the clusters, largest first, with their points and how surely these belong there."""
+    labels = c.labels[c.order]
+    places = [c.order[labels == k] for k in dict.fromkeys(labels.tolist())]
+    return [
+        {
+            "size": str(len(place)),
+            "belongs": f"{c.belongs[place].mean():.2f}",
+            "points": ", ".join(f"{c.points[i]}\u00a0({c.belongs[i]:.2f})" for i in place),
+        }
+        for place in places
+    ]
+
+
+def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
+    drawn: list[tuple[str, str, Callable[[Any], Any], tuple[float, float]]] = []
+    wide, square = (5.0, 3.3), (5.0, 4.2)
+    if _has(e, "predictive_density") and np.ndim(e.select("predictive_density").functionals[0]["grid"]) == 1:
+        text = "Where the next point is expected, with the uncertainty that the number of replicates leaves."
+        drawn.append(("Predictive density", text, lambda ax: plots.density(e, ax=ax), wide))
+    for c in clusters:
+        if len(c.labels) <= LARGEST_HEAT_MAP:
+            text = "How often points are in one cluster; outlined: the consensus clustering."
+            drawn.append(("Which points are together", text, partial(_heat_map, e, c), square))
+    first = e.components[0]
+    text = f"The estimate of {first} as replicates come in, with its 95 % interval. The band should narrow steadily."
+    drawn.append(("Running estimate", text, lambda ax: plots.running(e, 0, ax=ax), wide))
+    kind = "value, cut short where chains did not meet," if e.is_biased else "unbiased value"
+    text = f"Each replicate gives one {kind} of {first}. A few far from the rest are a sign of a short burn-in."
+    drawn.append(("Replicates", text, lambda ax: plots.values(e, 0, ax=ax), wide))
+    text = "How long pairs of chains took to meet. A straight line is a geometric tail, as it should be."
+    drawn.append(("Meeting times", text, lambda ax: plots.meeting_times(e, ax=ax), wide))
+    if not e.censored:
+        text = "How far an ordinary chain is from the posterior after so many sweeps, at most, with a 95 % band."
+        drawn.append(("Convergence of an ordinary chain", text, lambda ax: plots.tv_bound(e, ax=ax), wide))
+    return [
+        Picture(title, text, svg_of(draw, f"picture{i}", size)) for i, (title, text, draw, size) in enumerate(drawn)
+    ]
+
+
+def _heat_map(e: Replicates, c: Consensus, ax: Any) -> Any:
+    return plots.co_clustering(e, ax=ax, consensus=c)
+
+
+def _making(e: Replicates) -> list[tuple[str, str]]:
+    made_by, s = e.made_by, e.made_by["settings"]
+    return [
+        ("Target", made_by["target"]),
+        ("Fingerprint of the target", made_by["fingerprint"]),
+        ("Estimated", made_by["functional"]),
+        ("Replicates", f"{len(e.values)}"),
+        ("Coupling", made_by["coupling"]),
+        ("Split-merge moves after a sweep", str(s.get("split_merge", 0))),
+        ("Start", made_by["init"]),
+        ("Lag, burn-in, min_sweeps", f"{s['lag']}, {s['burn_in']}, {s['min_sweeps']}"),
+        ("Seed", str(made_by["seed"])),
+        ("Cost", f"{e.sweeps.sum():,} sweeps, {e.seconds.sum():.3g} CPU seconds"),
+        ("Version", f"copartition {made_by['version']}"),
+    ]

@@ -1,0 +1,52 @@
+"""Plots as pieces of SVG that take their colours from the page around them, so that they follow it into the dark."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+from copartition.view.plots import ACCENT, INK, MUTED
+
+THEME = {INK: "var(--ink)", MUTED: "var(--muted)", ACCENT: "var(--accent)"}
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK),
+    **dict.fromkeys(["figure.facecolor", "axes.facecolor", "savefig.facecolor"], "none"),
+}
+
+
+def svg_of(draw: Callable[[Any], Any], name: str, size: tuple[float, float] = (5.0, 3.3)) -> str:
+    """Return what `draw` draws into the axes it is given.
+
+    Parameters
+    ----------
+    draw : callable
+        Gets matplotlib axes.
+    name : str
+        Different for each picture of a page, so that references inside one do not lead into another.
+    size : tuple of float
+        In inches.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    style: Any = {**STYLE, "svg.hashsalt": name}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.subplots())
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Groups are numbered from 1 in every picture; nothing refers to them. Width and height are the page's business.
+    svg = re.sub(r' id="[A-Za-z0-9]+_\d+"', "", svg)
+    svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg\b[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    for color, variable in THEME.items():
+        svg = svg.replace(color, variable)
+    return svg
