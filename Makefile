@@ -26,6 +26,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 check: $(READY)
 	$(BIN)/pytest -n 2 --dist loadgroup --ignore tests/test_paper.py

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import copartition as cp
-from copartition.compiled.state import Chain
+from copartition.core.state import Chain
 
 SOURCE = Path(__file__).with_name("plain_sweep.c")
 
@@ -42,7 +42,7 @@ def run(
     capacity = n_points + 1
     sizes = np.zeros(capacity, dtype=np.int64)
     sums = np.zeros((capacity, n_columns))
-    count = int(chain.counts[0])
+    count = int(chain.n_clusters[0])
     sizes[:count], sums[:count] = chain.sizes[:count], chain.sums[:count]
     labels, state = chain.labels.copy(), random.copy()
 

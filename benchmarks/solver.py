@@ -9,15 +9,17 @@ import ot
 from numba import types
 from ot.lp.emd_wrap import emd_c
 
-from copartition.compiled.kernel import kernel, reference
-from copartition.compiled.state import empty_workspace, float2, workspace_type
+from copartition.core.compiling import kernel, reference
+from copartition.core.room import empty_workspace
+from copartition.core.state import Workspace
+from copartition.core.types import float2, type_of
 from copartition.couplings.simplex import load_masses, solve
 from report import Report
 
 float3 = types.Array(types.float64, 3, "C")
 
 
-@kernel(types.int64(workspace_type, float2, float2, float3))
+@kernel(types.int64(type_of(Workspace), float2, float2, float3))
 def solve_all(work, supplies, demands, gains):
     """Solve problem after problem from floating point masses and gains; return the number of pivots."""
     pointer = reference(work)

@@ -11,7 +11,7 @@ import copartition as cp
 import laws
 import naive
 import small
-from copartition.compiled.random import stream
+from copartition.core.random import stream
 from test_gibbs import chi_square_is_plausible
 from test_split_merge import log_posterior
 

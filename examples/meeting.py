@@ -19,10 +19,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import copartition as cp
-from copartition.compiled.random import stream
-from copartition.pair import NO_TRACE, advance_pair, start_pair
-from copartition.plots import ACCENT, INK, MUTED
-from copartition.start import check_start
+from copartition.chains.pair import advance_pair, start_pair
+from copartition.chains.start import check_start
+from copartition.chains.step import Step
+from copartition.core.random import stream
+from copartition.view.plots import ACCENT, INK, MUTED
 
 BINS = [1, 2, 4, 8, 15, 30, 60]
 
@@ -49,15 +50,15 @@ def differing(x: np.ndarray, y: np.ndarray) -> int:
 
 def follow(target: cp.Target, coupling: cp.Coupling, split_merge: int, lag: int, seed: int) -> np.ndarray:
     """Return, for each coupled sweep of a pair until it meets: clusters of x, clusters of y, points that differ."""
-    random = stream(seed, 0)
-    pair = start_pair(target, coupling, check_start(target, "one_cluster"), lag, random, split_merge=split_merge)
+    random, step = stream(seed, 0), Step(split_merge, coupling)
+    pair = start_pair(target, step, check_start(target, "one_cluster"), lag, random)
     rows = []
     while True:
         counts = (len(set(chain.labels.tolist())) for chain in (pair.x, pair.y))
         rows.append([*counts, differing(pair.x.labels, pair.y.labels)])
         if pair.distance[0] == 0:
             return np.array(rows)
-        pair, _ = advance_pair(target, coupling, pair, random, 1, NO_TRACE, split_merge)
+        pair, _ = advance_pair(target, step, pair, random, 1)
 
 
 def draw_pair(ax: Any, rows: np.ndarray, title: str, longest: int) -> None:

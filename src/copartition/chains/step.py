@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class Step:
     """
 
     split_merge: int = 0
-    coupling: Coupling = Independent()
+    coupling: Coupling = field(default_factory=Independent)
     alone: Kernel = step_chain
     together: Kernel = step_pair
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 import copartition as cp
-from copartition.view import export as files
 from copartition.cli.model import one_sentence_errors, writing
+from copartition.view import export as files
 
 
 @click.command()

@@ -103,7 +103,9 @@ def _keep_latest(folders: Iterator[Path], count: int) -> None:
 @lru_cache(maxsize=1)
 def _edition() -> str:
     """Return a hash of the sources of this room and of the versions of what compiles them."""
-    digest = hashlib.sha256(repr((sys.version_info[:2], numba.__version__, np.__version__, numba_settings.BOUNDSCHECK)).encode())
+    digest = hashlib.sha256(
+        repr((sys.version_info[:2], numba.__version__, np.__version__, numba_settings.BOUNDSCHECK)).encode()
+    )
     room = Path(__file__).resolve().parent
     for path in sorted(room.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())

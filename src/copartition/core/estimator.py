@@ -170,7 +170,7 @@ def correction_weight(t, burn_in, horizon, lag):
 def evaluate_all(model, law, chain, functionals, out):
     """Write the components of all functionals to `out`."""
     f = functionals[0]
-    for k in range(f.count):
+    for k in range(f.used):
         own_parameters = f.parameters[f.first_parameter[k] : f.first_parameter[k + 1]]
         own_out = out[f.first_component[k] : f.first_component[k + 1]]
         f.functions[k](model, chain, law, own_parameters, own_out)
@@ -369,13 +369,26 @@ def run_batch(model, law, pair, stepper, rule, functionals, batch, sweeps):
 # --- room for all that -----------------------------------------------------------------------------------------------
 
 
+def number() -> np.ndarray:
+    """Return a number that kernels may change, 0 at first."""
+    return np.zeros(1, dtype=np.int64)
+
+
 def new_tally(components: int) -> Tally:
     """Return the tally of a replicate that has not begun."""
-    numbers = [np.zeros(1, dtype=np.int64) for _ in range(5)]
-    sums = [np.zeros(components) for _ in range(3)]
-    return Tally(*numbers, np.zeros(2, dtype=np.int64), *sums)
+    return Tally(
+        time=number(),
+        is_new=number(),
+        stage=number(),
+        meeting_time=number(),
+        cost=number(),
+        progress=np.zeros(2, dtype=np.int64),
+        total=np.zeros(components),
+        h_x=np.zeros(components),
+        h_y=np.zeros(components),
+    )
 
 
 def new_diary(lines: int = 0, components: int = 0) -> Diary:
     """Return an empty diary; of no lines where none is kept."""
-    return Diary(np.zeros(lines, dtype=np.int64), np.zeros((lines, components)), np.zeros(1, dtype=np.int64))
+    return Diary(np.zeros(lines, dtype=np.int64), np.zeros((lines, components)), number())

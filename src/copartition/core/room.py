@@ -6,6 +6,7 @@ import numpy as np
 
 from copartition.core.state import Chain, Dealing, Matching, Model, Moves, Pair, Workspace
 
+
 def empty_chain(n_points: int, n_statistics: int, capacity: int) -> Chain:
     """Return a chain whose points are all in no cluster."""
     return Chain(

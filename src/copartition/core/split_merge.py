@@ -257,7 +257,7 @@ def draw_move(moves, random, is_first):
 @inner
 def moves_left(moves, n_points, progress):
     """Return the number of moves that are still to be made in this step: none where there is but one point."""
-    return n_points + moves[0].count - progress[PLACE] if n_points > 1 else 0
+    return n_points + moves[0].number - progress[PLACE] if n_points > 1 else 0
 
 
 @outline

@@ -140,14 +140,14 @@ class Moves(NamedTuple):
 
     Attributes
     ----------
-    count : int
-        Number of moves after each sweep.
+    number : int
+        How many after each sweep.
     log_grown : float64 array (n_points + 1)
         Sum of ``Model.log_size`` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
     room : Dealing
     """
 
-    count: int
+    number: int
     log_grown: Float1
     room: Dealing
 
@@ -298,7 +298,9 @@ STEPS, PLACE = 0, 1
 step_chain_signature = types.int64(pointer(Model), pointer(Law), pointer(Chain), pointer(Moves), uint1, int1)
 
 # together(model, law, pair, moves, rule, random, progress) -> status.
-step_pair_signature = types.int64(pointer(Model), pointer(Law), pointer(Pair), pointer(Moves), pointer(Rule), uint1, int1)
+step_pair_signature = types.int64(
+    pointer(Model), pointer(Law), pointer(Pair), pointer(Moves), pointer(Rule), uint1, int1
+)
 
 
 class Stepper(NamedTuple):
@@ -332,8 +334,8 @@ class Functionals(NamedTuple):
     ----------
     functions : tuple of functions
         Places that are not used hold any function; it is never called.
-    count : int
-        How many are used.
+    used : int
+        How many are.
     parameters : float64 array
         The parameters of all functions, one after another.
     first_parameter, first_component : int64 arrays (FUNCTIONALS + 1)
@@ -341,7 +343,7 @@ class Functionals(NamedTuple):
     """
 
     functions: Annotated[Any, types.UniTuple(types.FunctionType(functional_signature), FUNCTIONALS)]
-    count: int
+    used: int
     parameters: Float1
     first_parameter: Int1
     first_component: Int1

@@ -1,6 +1,7 @@
 """A step of one chain, and of two together: a sweep over all points, then split-merge moves. Kernels that make many.
 
-A step is compiled once, and handed to the kernels that make many of them as an argument (`copartition.core.state.Stepper`).
+A step is compiled once, and handed to the kernels that make many of them as an argument, in a
+`copartition.core.state.Stepper`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def step_chain(model, law, chain, moves, random, progress):
         status = sweep_chain(model, law, chain, random, progress)
         if status != DONE:
             return status
-    if moves[0].count > 0:
+    if moves[0].number > 0:
         status = move_chain(model, law, chain, moves, random, progress)
         if status != DONE:
             return status
@@ -69,7 +70,11 @@ def make_steps(model, law, chain, stepper, random, progress, steps):
     return DONE
 
 
-@kernel(types.int64(model_type, law_type, chain_type, stepper_type, uint1, int1, functional_type, types.Tuple((float1, float2))))
+@kernel(
+    types.int64(
+        model_type, law_type, chain_type, stepper_type, uint1, int1, functional_type, types.Tuple((float1, float2))
+    )
+)
 def make_recorded_steps(model, law, chain, stepper, random, progress, evaluate, record):
     """Go on with one chain for as many steps as there are rows to be filled; return a status.
 
@@ -134,7 +139,7 @@ def step_pair(model, law, pair, moves, rule, random, progress):
             status = sweep_whole(model, law, pair, x, y, rule, random, progress)
         if status != DONE:
             return status
-    if moves[0].count > 0:
+    if moves[0].number > 0:
         status = move_pair(model, law, pair, x, y, moves, random, progress)
         if status != DONE:
             return status
@@ -151,7 +156,13 @@ def make_coupled_steps(model, law, pair, stepper, rule, random, progress, steps)
 
     Changed in place: `pair`, `random`, `progress`.
     """
-    m, functions, p, moves, r = reference(model), reference(law), reference(pair), reference(stepper.moves), reference(rule)
+    m, functions, p, moves, r = (
+        reference(model),
+        reference(law),
+        reference(pair),
+        reference(stepper.moves),
+        reference(rule),
+    )
     while progress[STEPS] < steps and (not have_met(p) or progress[PLACE] > 0):
         status = stepper.together(m, functions, p, moves, r, random, progress)
         if status != DONE:

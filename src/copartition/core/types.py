@@ -6,7 +6,7 @@ tuple. `type_of` turns that into the type that Numba wants to be told, so that i
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
@@ -27,7 +27,7 @@ UInt1 = Annotated[np.ndarray, uint1]
 UInt2 = Annotated[np.ndarray, uint2]
 
 
-@lru_cache(maxsize=None)
+@cache
 def type_of(annotation: Any) -> Any:
     """Return the Numba type that an annotation stands for."""
     if hasattr(annotation, "__metadata__"):
@@ -59,21 +59,22 @@ def handed_over(value: Any, kind: Any) -> Any:
         return value
     if isinstance(kind, types.FunctionType):
         return value.compiled
-    if not isinstance(kind, types.BaseTuple):
+    fields = getattr(kind, "types", None)  # of a tuple
+    if fields is None:
         return value
-    if len(value) != len(kind.types):
+    if len(value) != len(fields):
         raise TypeError(f"A kernel takes {kind}, got {len(value)} fields.")
-    items = [handed_over(item, field) for item, field in zip(value, kind.types, strict=True)]
+    items = [handed_over(item, field) for item, field in zip(value, fields, strict=True)]
     if not _holds_functions(kind):
         return value
     return kind.instance_class(*items) if isinstance(kind, types.NamedTuple | types.NamedUniTuple) else tuple(items)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _dtype_of(kind: Any) -> np.dtype[Any]:
     return np.dtype(str(kind.dtype))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _holds_functions(kind: Any) -> bool:
     return any(isinstance(field, types.FunctionType | types.BaseTuple) for field in kind.types)

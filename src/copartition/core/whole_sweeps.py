@@ -44,7 +44,7 @@ from copartition.core.sweeps import keep_matched
 
 POINT_BY_POINT, TOGETHER, PARTED = range(3)
 
-# A ratio below this is lost in the rounding of a probability, as a weight is in `copartition.core.conditional.exponentiate`.
+# A ratio below this is lost in the rounding of a probability, as a weight is in `copartition.core.conditional`.
 NEGLIGIBLE = math.exp(LOWEST)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.results import Replicates, MeetingTimes
+from copartition.results import MeetingTimes, Replicates
 from copartition.validation import confidence, integer_array, probability, shorten
 
 RESAMPLES = 1000

@@ -160,12 +160,14 @@ def _chains(e: Replicates, late: np.ndarray) -> list[Finding]:
     if e.censored:
         return []
     found = _burn_in(e, late)
-    return found if found.is_warning and found.advice else [found, *_horizon(e)]
+    return [found] if found.is_warning else [found, *_horizon(e)]
 
 
 def _burn_in(e: Replicates, late: np.ndarray) -> Finding:
     burn_in = e.made_by["settings"]["burn_in"]
-    text = f"After the burn-in of {burn_in} sweeps {100 * late.mean():.2g} % of the replicates still needed a correction"
+    text = (
+        f"After the burn-in of {burn_in} sweeps {100 * late.mean():.2g} % of the replicates still needed a correction"
+    )
     distance = late.mean()
     if e.completed is None:  # under a deadline not every pair is known
         bound = tv_bound(e, burn_in)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import copartition as cp
-from copartition.runs.description import target_fingerprint
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ class Desk:
         given = {key: repr(value) for key, value in arguments.items() if key not in {"replicates", "settings"}}
         tuned = arguments.get("settings")
         settings = [] if tuned is None else [tuned.lag, tuned.burn_in, tuned.min_sweeps]
-        text = json.dumps([target_fingerprint(target), self.seed, cp.__version__, given, settings], sort_keys=True)
+        text = json.dumps([target.fingerprint, self.seed, cp.__version__, given, settings], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def write_numbers(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

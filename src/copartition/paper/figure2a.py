@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition.view import plots
 from copartition.paper.density import GRID, Line
 from copartition.paper.desk import Desk
 from copartition.paper.section import Claim, Section, picture
+from copartition.view import plots
 
 POINTS = 100
 

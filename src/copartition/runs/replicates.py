@@ -19,7 +19,7 @@ from copartition.chains.start import Beginning, start_refusal
 from copartition.chains.step import Step
 from copartition.core import status as kernel_status
 from copartition.core.compiling import Kernel, prepare
-from copartition.core.estimator import Batch, Question, Times, new_diary, new_tally, run_batch
+from copartition.core.estimator import Batch, Question, Times, new_diary, new_tally, number, run_batch
 from copartition.core.random import stream
 from copartition.core.room import grown_pair, moves_of
 from copartition.core.state import Pair
@@ -177,9 +177,7 @@ class Runner:
         Keep distances, and differences of the functionals, of chains that run together.
     """
 
-    def __init__(
-        self, job: Job, keys: Sequence[int] | Sequence[tuple[int, ...]], keeps_diary: bool = False
-    ) -> None:
+    def __init__(self, job: Job, keys: Sequence[int] | Sequence[tuple[int, ...]], keeps_diary: bool = False) -> None:
         self.job = job
         self._keys = [key if isinstance(key, tuple) else (int(key),) for key in keys]
         self.indices = np.array([key[-1] for key in self._keys], dtype=np.int64)
@@ -195,22 +193,24 @@ class Runner:
         job, s, count = self.job, self.job.settings, len(self._keys)
         in_python = not all(f.is_compiled for f in job.functionals)
         lines = max(1, min(LINES, CELLS // max(1, job.size))) if keeps_diary else 0
-        counters = [np.zeros(1, dtype=np.int64) for _ in range(3)]
-        columns = [np.zeros(count, dtype=np.int64) for _ in range(3)]
         return Batch(
-            Times(s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
-            np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
-            job.start.labels,
-            max(0, int(job.start.labels.max()) + 1),
-            job.start.sweeps,
-            moves_of(job.target.model, job.start.split_merge),
-            np.zeros(job.target.n_points, dtype=np.int64),
-            *counters,
-            np.zeros((count, job.size)),
-            *columns,
-            new_tally(job.size),
-            new_diary(lines, job.size),
-            Question(int(in_python), np.zeros(1, dtype=np.int64)),
+            times=Times(s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
+            seeds=np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
+            start=job.start.labels,
+            start_rows=max(0, int(job.start.labels.max()) + 1),
+            start_steps=job.start.sweeps,
+            start_moves=moves_of(job.target.model, job.start.split_merge),
+            order=np.zeros(job.target.n_points, dtype=np.int64),
+            ended=number(),
+            has_begun=number(),
+            stopped_at=number(),
+            values=np.zeros((count, job.size)),
+            meeting_times=np.zeros(count, dtype=np.int64),
+            met=np.zeros(count, dtype=np.int64),
+            costs=np.zeros(count, dtype=np.int64),
+            tally=new_tally(job.size),
+            diary=new_diary(lines, job.size),
+            question=Question(int(in_python), number()),
         )
 
     def _pair_at_start(self) -> Pair:

@@ -154,9 +154,7 @@ class ChainJob:
         return draws
 
 
-def run_chains(
-    task: ChainJob, count: int, executor: Any, progress: bool, what: str
-) -> tuple[np.ndarray, np.ndarray]:
+def run_chains(task: ChainJob, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Run chains; return their draws (chains, sweeps, components) and CPU seconds."""
     batches = run_all(task, count, executor, progress, what)
     order = np.argsort(np.concatenate([batch.indices for batch in batches]))

@@ -1,10 +1,10 @@
 """Where work runs: threads, processes, an executor of the caller's, or a Dask cluster.
 
-A task is an object with a method ``run(numbers, pause)`` that does the pieces of work with these numbers. Its result may
-depend on the numbers only. All places come down to a `concurrent.futures.Executor`. What differs is how the task, with
-all the data, gets to where it is needed: threads share it, a Dask cluster is sent it once, and processes of this machine
-read it once from a file. Of an executor of another kind it is not known where its workers are, so every batch brings
-the task along.
+A task is an object with a method ``run(numbers, pause)`` that does the pieces of work with these numbers. Its result
+may depend on the numbers only. All places come down to a `concurrent.futures.Executor`. What differs is how the task,
+with all the data, gets to where it is needed: threads share it, a Dask cluster is sent it once, and processes of this
+machine read it once from a file. Of an executor of another kind it is not known where its workers are, so every batch
+brings the task along.
 """
 
 from __future__ import annotations

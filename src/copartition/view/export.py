@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-    from copartition.results import Replicates, Draws
+    from copartition.results import Draws, Replicates
 
 COLUMNS = ("replicate", "meeting_time", "sweeps_to_meet", "met", "sweeps", "seconds")
 FORMATS = (".csv", ".parquet", ".nc")

@@ -13,7 +13,7 @@ import numpy as np
 from copartition.diagnostics.bounds import tv_bound as bound_of
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.consensus import consensus as consensus_of
-from copartition.results import Replicates, MeetingTimes
+from copartition.results import MeetingTimes, Replicates
 from copartition.validation import confidence, finite_array, integer, shorten
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from copartition.view import plots
 from copartition.diagnostics.consensus import Consensus, consensus
-from copartition.view.report.pictures import svg_of
 from copartition.diagnostics.findings import verdict_of
 from copartition.results import Replicates
 from copartition.validation import shorten
+from copartition.view import plots
+from copartition.view.report.pictures import svg_of
 
 ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
 SHOWN = 3
