@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate(Replicates):
     """An unbiased estimate from independent replicates, with a confidence interval.
 

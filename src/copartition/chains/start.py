@@ -101,9 +101,10 @@ def _check_labels(target: Target, init: Any) -> np.ndarray:
         return np.full(target.n_points, RANDOM_STARTS[init], dtype=np.int64)
     labels = target.start_labels(init)
     if labels is None:
+        drawn = RANDOM_STARTS if target.prior is not None else ["sequential"]
+        names = ", ".join(repr(name) for name in (*target.starts, *drawn))
         raise ValueError(
-            "init must be 'one_cluster', 'singletons', 'prior', 'sequential', 'greedy' (graph colouring), an array "
-            f"of labels or a Start, got {shorten(init)}."
+            f"init must be {names}, an array of labels or a Start for a {type(target).__name__}, got {shorten(init)}."
         )
     return labels
 

@@ -15,8 +15,8 @@ from copartition.cli.model import (
     data_line,
     functional_of,
     functional_option,
-    kernel_of,
     model_options,
+    moving_of,
     one_sentence_errors,
     posterior_of,
 )
@@ -43,6 +43,7 @@ from copartition.cli.model import (
 @click.option("--store", type=click.Path(), help="A file that keeps every replicate; the same command goes on with it.")
 @click.option("--dask", help="Address of a running Dask cluster, for instance tcp://host:8786.")
 @click.option("--processes", is_flag=True, help="Run on processes instead of threads.")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: as many as processors]")
 def estimate(
     functionals: tuple[str, ...],
     replicates: int | None,
@@ -56,6 +57,7 @@ def estimate(
     store: str | None,
     dask: str | None,
     processes: bool,
+    threads: int | None,
     **options: Any,
 ) -> None:
     """Estimate expectations under the posterior of a clustering, without bias.
@@ -64,12 +66,12 @@ def estimate(
     """
     with one_sentence_errors():
         target = posterior_of(options)
-        kernel, wanted = kernel_of(options), [functional_of(text) for text in functionals]
-        progress = sys.stderr.isatty()
+        moving, wanted = moving_of(options), [functional_of(text) for text in functionals]
+        executor = _executor(dask, processes, threads)
         try:
             t = None
             if tuned:
-                t = cp.tune(target, wanted, seed=options["seed"], progress=progress, **kernel)
+                t = cp.tune(target, wanted, seed=options["seed"], executor=executor, progress=True, **moving)
             e = cp.estimate(
                 target,
                 wanted,
@@ -82,10 +84,10 @@ def estimate(
                 lag=lag,
                 seed=options["seed"],
                 max_sweeps=max_sweeps,
-                executor=_executor(dask, processes),
+                executor=executor,
                 store=store,
-                progress=progress,
-                **kernel,
+                progress=True,
+                **moving,
             )
         except KeyboardInterrupt:
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
@@ -106,9 +108,11 @@ def _what_is_kept(store: str | None) -> str:
     return f"{len(cp.Estimate.load(store).values)} replicates are kept in {store}; the same command goes on with them"
 
 
-def _executor(dask: str | None, processes: bool) -> Any:
+def _executor(dask: str | None, processes: bool, threads: int | None) -> Any:
+    if sum([dask is not None, processes, threads is not None]) > 1:
+        raise ValueError("Give one of --dask, --processes and --threads, not several.")
     if dask is None:
-        return "processes" if processes else None
+        return "processes" if processes else threads
     try:
         from distributed import Client
     except ImportError:

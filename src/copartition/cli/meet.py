@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
 
 import copartition as cp
-from copartition.cli.model import kernel_of, model_options, one_sentence_errors, posterior_of
+from copartition.cli.model import data_line, model_options, moving_of, one_sentence_errors, posterior_of
 
 
 @click.command()
@@ -23,14 +22,15 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try: copartition meet --example galaxies
     """
     with one_sentence_errors():
+        target = posterior_of(options)
         m = cp.meeting_times(
-            posterior_of(options),
+            target,
             replicates=replicates,
             lag=lag,
             max_sweeps=max_sweeps,
             seed=options["seed"],
-            progress=sys.stderr.isatty(),
-            **kernel_of(options),
+            progress=True,
+            **moving_of(options),
         )
         needed = None if m.censored else cp.sweeps_needed(m, 0.01)
     if options["as_json"]:
@@ -39,6 +39,7 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     click.echo(str(m))
     if needed is not None:
         click.echo(f"ordinary chain   {needed}")
+    click.echo(data_line(options, target))
 
 
 def _as_json(m: cp.MeetingTimes, needed: Any) -> dict[str, Any]:

@@ -79,8 +79,10 @@ def posterior_of(options: dict[str, Any]) -> cp.Mixture:
         data = preset["data"]()
     elif options["data"]:
         columns = options["columns"].split(",") if options["columns"] else None
-        data, names = datasets.read_columns(options["data"], columns)
-        options["columns"] = ", ".join(names)
+        table = datasets.read_columns(options["data"], columns)
+        data = table.data
+        options["columns"] = ", ".join(table.names)
+        options["notes"] = [*table.notes, *[f"left out: {name}, which holds no numbers" for name in table.left_out]]
     else:
         raise click.UsageError("Give a file DATA, or --example galaxies.")
     if options["standardize"]:
@@ -98,7 +100,7 @@ def posterior_of(options: dict[str, Any]) -> cp.Mixture:
     return cp.Mixture(data, component, cp.DirichletProcess(chosen["alpha"]))
 
 
-def kernel_of(options: dict[str, Any]) -> dict[str, Any]:
+def moving_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that say how chains move and where they start."""
     return {
         "coupling": _coupling_of(options),
@@ -164,7 +166,8 @@ def data_line(options: dict[str, Any], target: cp.Mixture) -> str:
     source = options["data"] or options["example"]
     columns = f" ({options['columns']})" if options["columns"] else ""
     scaled = ", standardized" if options["standardize"] else ""
-    return f"data: {source}, {count} points x {width} column(s){columns}{scaled}"
+    notes = "".join(f"; {note}" for note in options.get("notes", []))
+    return f"data: {source}, {count} points x {width} column(s){columns}{scaled}{notes}"
 
 
 @contextmanager

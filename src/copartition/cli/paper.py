@@ -35,7 +35,7 @@ def paper(
     Pictures, numbers and a page go to --out; the same command goes on where it was interrupted. fetch downloads the
     RNA-seq data of Figure 2B.
     """
-    from copartition.paper import FIGURES, SCALES, Desk, reproduce
+    from copartition.paper import FIGURES, SCALES, Reproduction, reproduce
     from copartition.paper.fetch import fetch, fetched
 
     with one_sentence_errors():
@@ -50,7 +50,7 @@ def paper(
         if found is not None and what in {"all", "figure2"}:
             datasets.read_cells(found)  # mistakes in it are told before anything is computed
         with _telling() as tell:
-            desk = Desk(
+            reproduction = Reproduction(
                 out=Path(out),
                 scale=SCALES["full" if full else "tiny" if tiny else "default"],
                 seed=seed,
@@ -60,7 +60,7 @@ def paper(
                 tell=tell,
             )
             try:
-                sections = reproduce(desk, list(FIGURES) if what == "all" else [what])
+                sections = reproduce(reproduction, list(FIGURES) if what == "all" else [what])
             except KeyboardInterrupt:
                 click.echo(f"Interrupted: what is done is kept in {out}; the same command goes on with it.", err=True)
                 sys.exit(130)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
 
 import copartition as cp
 from copartition.cli.model import (
+    data_line,
     functional_of,
     functional_option,
-    kernel_of,
     model_options,
+    moving_of,
     one_sentence_errors,
     posterior_of,
 )
@@ -31,14 +31,15 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
     DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try: copartition tune --example galaxies
     """
     with one_sentence_errors():
+        target = posterior_of(options)
         t = cp.tune(
-            posterior_of(options),
+            target,
             [functional_of(text) for text in functionals],
             pairs=pairs,
             seed=options["seed"],
             max_sweeps=max_sweeps,
-            progress=sys.stderr.isatty(),
-            **kernel_of(options),
+            progress=True,
+            **moving_of(options),
         )
         replicates = None if stderr is None else t.replicates_for(stderr)
     if options["as_json"]:
@@ -55,6 +56,7 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
         f"--coupling {t.coupling.name} --split-merge {t.split_merge}"
         + ("" if replicates is None else f" --replicates {replicates}")
     )
+    click.echo(data_line(options, target))
 
 
 def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:

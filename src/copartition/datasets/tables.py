@@ -5,13 +5,35 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
+class Table(NamedTuple):
+    """Numbers from a file, and what was taken for what.
+
+    Attributes
+    ----------
+    data : float64 array (rows, columns)
+    names : list of str
+        Of the columns.
+    left_out : list of str
+        Names of columns that hold no numbers and were passed over.
+    notes : list of str
+        How the file was read, where that is not a matter of course.
+    """
+
+    data: np.ndarray
+    names: list[str]
+    left_out: list[str]
+    notes: list[str]
+
+
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> np.ndarray:
     """Read a table of numbers from a CSV, TSV, NPY or Parquet file.
+
+    A CSV file may have semicolons between its columns, and then commas in its numbers.
 
     Parameters
     ----------
@@ -25,11 +47,11 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> np.nda
     numpy.ndarray
         Rows x columns.
     """
-    return read_columns(path, columns)[0]
+    return read_columns(path, columns).data
 
 
-def read_columns(path: str | Path, columns: Sequence[str] | None = None) -> tuple[np.ndarray, list[str]]:
-    """Read a table of numbers as `read_table` does; return it and the names of its columns."""
+def read_columns(path: str | Path, columns: Sequence[str] | None = None) -> Table:
+    """Read a table of numbers as `read_table` does; return it with the names of its columns."""
     file = Path(path)
     if not file.exists():
         raise ValueError(f"There is no file {str(path)!r}.")
@@ -39,7 +61,13 @@ def read_columns(path: str | Path, columns: Sequence[str] | None = None) -> tupl
     if kind == ".parquet":
         return _choose(*_read_parquet(file), columns, file)
     if kind in {".csv", ".tsv", ".txt"}:
-        return _choose(*read_text(file, "\t" if kind == ".tsv" else ","), columns, file)
+        separator = "\t" if kind == ".tsv" else _separator(file)
+        names, rows = read_text(file, separator)
+        if separator != ";":
+            return _choose(names, rows, columns, file)
+        plain = [[_with_point(cell) for cell in row] for row in rows]
+        note = "separated by semicolons" + (", decimal commas" if plain != rows else "")
+        return _choose(names, plain, columns, file)._replace(notes=[note])
     raise ValueError(f"{str(path)!r} must be a .csv, .tsv, .npy or .parquet file.")
 
 
@@ -80,16 +108,32 @@ def read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
     return names, body
 
 
-def _choose(
-    names: list[str], rows: list[list[Any]], columns: Sequence[str] | None, file: Path
-) -> tuple[np.ndarray, list[str]]:
+def _separator(file: Path) -> str:
+    """Return what stands between the columns of a CSV file: commas, or semicolons where these make more numbers."""
+    text = file.read_text(encoding="utf-8-sig")
+    if ";" not in text:
+        return ","
+    lines = text.splitlines()
+    by_comma, by_semicolon = (list(csv.reader(lines, delimiter=d)) for d in (",", ";"))
+    commas = sum(_is_number(cell) for row in by_comma for cell in row)
+    semicolons = sum(_is_number(_with_point(cell)) for row in by_semicolon for cell in row)
+    return ";" if semicolons > commas else ","
+
+
+def _with_point(cell: str) -> str:
+    """Return a number that has a decimal comma with a point in its place; other text as it is."""
+    whole, comma, rest = cell.strip().partition(",")
+    return f"{whole}.{rest}" if comma and rest.isdigit() and whole.lstrip("+-").isdigit() else cell
+
+
+def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | None, file: Path) -> Table:
     if columns is None:
         chosen = [c for c in range(len(names)) if not (c == 0 and (not names[0] or not _is_number(rows[0][0])))]
     else:
         chosen = [_position(name, names, file) for name in columns]
     if not chosen:
         raise ValueError(
-            f"{str(file)!r} has no column of numbers; is it separated by commas (or tabs, in a .tsv file)?"
+            f"{str(file)!r} has no column of numbers; is it separated by commas or semicolons (or tabs, in a .tsv file)?"
         )
     table = np.zeros((len(rows), len(chosen)))
     for r, row in enumerate(rows):
@@ -100,7 +144,8 @@ def _choose(
                 raise ValueError(
                     f"{str(file)!r}, row {r + 1}, column {names[position]!r}: expected a number, got {row[position]!r}."
                 ) from None
-    return table, [names[position] for position in chosen]
+    left_out = [name for c, name in enumerate(names) if c not in chosen and columns is None]
+    return Table(table, [names[position] for position in chosen], [name for name in left_out if name], [])
 
 
 def _position(name: str, names: list[str], file: Path) -> int:

@@ -113,24 +113,25 @@ def same_cluster(model, chain, law, parameters, out):
 class CoClustering(Functional):
     """Whether points are together, for all pairs of some points, or of all; see `co_clustering`."""
 
-    def __init__(self, points: np.ndarray | None) -> None:
+    def __init__(self, points: np.ndarray | None, names: list[str] | None = None) -> None:
         self.points = points
         if points is None:  # known when it meets a target
             super().__init__("co_clustering", same_cluster, 1)
             return
-        pairs = [f"together[{a}, {b}]" for i, a in enumerate(points) for b in points[i + 1 :]]
-        super().__init__("co_clustering", same_cluster, len(pairs), points, pairs, {"points": points.tolist()})
+        called = [str(point) for point in points] if names is None else [names[point] for point in points]
+        pairs = [f"together[{a}, {b}]" for i, a in enumerate(called) for b in called[i + 1 :]]
+        about = {"points": points.tolist()} | ({} if names is None else {"names": called})
+        super().__init__("co_clustering", same_cluster, len(pairs), points, pairs, about)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the functional of as many points as the target has, or refuse points that it does not have."""
         if target.n_points < 2:
             raise ValueError(f"co_clustering needs at least two points, got {target.n_points}.")
-        if self.points is None:
-            return target, CoClustering(np.arange(target.n_points))
-        most = int(self.points.max())
+        points = np.arange(target.n_points) if self.points is None else self.points
+        most = int(points.max())
         if most >= target.n_points:
             raise ValueError(f"indices must be below the number of points, {target.n_points}, got {most}.")
-        return target, self
+        return target, CoClustering(points, target.names)
 
 
 def co_clustering(indices: Any = None) -> Functional:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import copartition as cp
-from copartition.paper.desk import Desk
+from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture
 from copartition.view.plots import ACCENT, INK, plain_numbers
 
@@ -26,23 +25,22 @@ def planted(seed: int, n_points: int, n_clusters: int) -> tuple[cp.Mixture, np.n
     return cp.Mixture(data, component, cp.DirichletProcess(n_clusters / 8)), labels
 
 
-def timed(desk: Desk, n_points: int, n_clusters: int) -> dict[str, float]:
+def timed(reproduction: Reproduction, n_points: int, n_clusters: int) -> dict[str, float]:
     """Return microseconds of a coupled and of two single sweeps, from the true labels, and the number of clusters."""
-    target, labels = planted(desk.seed, n_points, n_clusters)
-    with ThreadPoolExecutor(1) as here:
-        single = cp.sample(
-            target, cp.n_clusters(), sweeps=5 * SWEEPS, burn_in=0, chains=2, split_merge=0, init=labels, executor=here
-        )
-        m = cp.meeting_times(
-            target,
-            replicates=4,
-            coupling="transport",
-            lag=SWEEPS,
-            max_sweeps=2 * SWEEPS,
-            init=labels,
-            seed=desk.seed,
-            executor=here,
-        )
+    target, labels = planted(reproduction.seed, n_points, n_clusters)
+    single = cp.sample(
+        target, cp.n_clusters(), sweeps=5 * SWEEPS, burn_in=0, chains=2, split_merge=0, init=labels, executor=1
+    )
+    m = cp.meeting_times(
+        target,
+        replicates=4,
+        coupling="transport",
+        lag=SWEEPS,
+        max_sweeps=2 * SWEEPS,
+        init=labels,
+        seed=reproduction.seed,
+        executor=1,
+    )
     coupled = max(1, int((m.meeting_times - m.lag).sum()))
     return {
         "points": n_points,
@@ -52,35 +50,43 @@ def timed(desk: Desk, n_points: int, n_clusters: int) -> dict[str, float]:
     }
 
 
-def complexity(desk: Desk) -> Section:
+def complexity(reproduction: Reproduction) -> Section:
     """Return the section on Theorem 1."""
-    points, clusters = desk.scale.complexity
+    points, clusters = reproduction.scale.complexity
     cases = [(n, CLUSTERS) for n in points] + [(max(POINTS if len(points) > 2 else 200, k), k) for k in clusters]
     results = []
     for number, (n, k) in enumerate(cases):  # one after another: they are timed
-        desk.tell("Theorem 1, timing", number, len(cases))
-        results.append(timed(desk, n, k))
-    desk.tell("Theorem 1, timing", len(cases), len(cases))
+        reproduction.tell("Theorem 1, timing", number, len(cases))
+        results.append(timed(reproduction, n, k))
+    reproduction.tell("Theorem 1, timing", len(cases), len(cases))
     by_points, by_clusters = results[: len(points)], results[len(points) :]
-    desk.write_numbers("complexity", list(results[0]), [list(result.values()) for result in results])
+    reproduction.write_numbers("complexity", list(results[0]), [list(result.values()) for result in results])
     in_n, in_k = _exponent(by_points, "points"), _exponent(by_clusters, "clusters")
     ratios = [result["coupled"] / result["two single"] for result in by_clusters]
     pictures = [
         picture(
-            desk, f"complexity-{name}", f"Theorem 1: time of a sweep against {title}", text,
+            reproduction,
+            f"complexity-{name}",
+            f"Theorem 1: time of a sweep against {title}",
+            text,
             partial(_draw, rows, name),
         )
         for name, title, text, rows in (
             ("points", "points", f"{CLUSTERS} components; both axes logarithmic.", by_points),
             ("clusters", "clusters", f"{by_clusters[0]['points']:,} points; both axes logarithmic.", by_clusters),
         )
-    ]  # fmt: skip
+    ]
     head = ["points", "clusters", "coupled sweep, µs", "two single sweeps, µs", "ratio"]
     rows = [
-        [f"{r['points']:,.0f}", f"{r['clusters']:.1f}", f"{r['coupled']:.0f}", f"{r['two single']:.0f}",
-         f"{r['coupled'] / r['two single']:.2f}"]
+        [
+            f"{r['points']:,.0f}",
+            f"{r['clusters']:.1f}",
+            f"{r['coupled']:.0f}",
+            f"{r['two single']:.0f}",
+            f"{r['coupled'] / r['two single']:.2f}",
+        ]
         for r in results
-    ]  # fmt: skip
+    ]
     return Section(
         "Theorem 1: complexity",
         ["Overlapping components in the plane, chains from the true labels, so that the number of clusters is known."],

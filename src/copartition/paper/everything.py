@@ -8,14 +8,14 @@ from pathlib import Path
 
 import copartition as cp
 from copartition.paper.complexity import complexity
-from copartition.paper.desk import Desk
 from copartition.paper.figure1 import figure1
 from copartition.paper.figure2 import figure2
 from copartition.paper.figure3 import figure3
+from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Section
 from copartition.view.report.page import render
 
-FIGURES: dict[str, Callable[[Desk], Section]] = {
+FIGURES: dict[str, Callable[[Reproduction], Section]] = {
     "figure1": figure1,
     "figure2": figure2,
     "figure3": figure3,
@@ -23,28 +23,28 @@ FIGURES: dict[str, Callable[[Desk], Section]] = {
 }
 
 
-def reproduce(desk: Desk, names: Sequence[str] = tuple(FIGURES)) -> list[Section]:
+def reproduce(reproduction: Reproduction, names: Sequence[str] = tuple(FIGURES)) -> list[Section]:
     """Reproduce some figures, write the page ``index.html``, and return what it shows.
 
     Parameters
     ----------
-    desk : Desk
+    reproduction : Reproduction
     names : sequence of str
         Of `FIGURES`.
     """
-    desk.prepare()
+    reproduction.prepare()
     begin = time.perf_counter()
     sections = []
     for name in names:
-        sections.append(FIGURES[name](desk))
-        write_page(desk, sections, time.perf_counter() - begin)
+        sections.append(FIGURES[name](reproduction))
+        write_page(reproduction, sections, time.perf_counter() - begin)
     return sections
 
 
-def write_page(desk: Desk, sections: list[Section], seconds: float) -> Path:
+def write_page(reproduction: Reproduction, sections: list[Section], seconds: float) -> Path:
     """Write the page."""
     claims = [claim for section in sections for claim in section.claims]
-    page = desk.out / "index.html"
+    page = reproduction.out / "index.html"
     text = render(
         "paper.html",
         title="Optimal transport couplings of Gibbs samplers on partitions, reproduced",
@@ -53,7 +53,7 @@ def write_page(desk: Desk, sections: list[Section], seconds: float) -> Path:
         holding=sum(claim.holds for claim in claims),
         sections=sections,
         minutes=f"{seconds / 60:.1f}",
-        making=[(key, str(value)) for key, value in desk.describe().items()],
+        making=[(key, str(value)) for key, value in reproduction.describe().items()],
         version=cp.__version__,
     )
     page.write_text(text, encoding="utf-8")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import copartition as cp
-from copartition.paper.desk import Desk
+from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture, plus_minus
 from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
 
@@ -29,51 +28,53 @@ LAG_B, CAP_B = 1000 // VERTICES, 100_000
 TRACED = 400  # sweeps of a trace that are kept
 
 
-def mixture(desk: Desk, number: int) -> cp.Mixture:
+def mixture(reproduction: Reproduction, number: int) -> cp.Mixture:
     """Return the posterior of Figure 1A on a data set of its own: 150 points in the plane from 4 components."""
-    rng = np.random.default_rng([desk.seed, number])
+    rng = np.random.default_rng([reproduction.seed, number])
     means = rng.normal(0, 2.5, (4, 2))
-    proportions = rng.dirichlet([0.2 if desk.as_in_text else 10.0] * 4)
+    proportions = rng.dirichlet([0.2 if reproduction.as_in_text else 10.0] * 4)
     data = means[rng.choice(4, 150, p=proportions)] + rng.normal(0, 2, (150, 2))
     return cp.Mixture(data, cp.Gaussian(noise_sd=2.0, mean_sd=2.5), cp.DirichletProcess(alpha=0.2))
 
 
-def coloring(desk: Desk, number: int) -> cp.GraphColoring:
+def coloring(reproduction: Reproduction, number: int) -> cp.GraphColoring:
     """Return the law of colourings of Figure 1B on a graph of its own: Erdos-Renyi, 25 vertices."""
-    rng = np.random.default_rng([desk.seed, number])
+    rng = np.random.default_rng([reproduction.seed, number])
     edges = np.argwhere(np.triu(rng.random((VERTICES, VERTICES)) < 0.2, 1))
     greedy = np.asarray(cp.GraphColoring(edges, colors=VERTICES, n_vertices=VERTICES).start_labels("greedy"))
-    more = 2 if desk.as_in_text else 1
+    more = 2 if reproduction.as_in_text else 1
     return cp.GraphColoring(edges, colors=int(greedy.max()) + 1 + more, n_vertices=VERTICES)
 
 
-def meet(make: Callable[[Desk, int], cp.Target], desk: Desk, lag: int, cap: int, number: int) -> dict[str, Any]:
+def meet(
+    make: Callable[[Reproduction, int], cp.Target], reproduction: Reproduction, lag: int, cap: int, number: int
+) -> dict[str, Any]:
     """Run one pair of chains on data set `number` under each coupling of the paper, and as the package does."""
-    target = make(desk, number)
+    target = make(reproduction, number)
     found = {}
-    with ThreadPoolExecutor(1) as here:  # the data sets are spread over threads already
-        for arm in ARMS:
-            m = cp.meeting_times(
-                target,
-                replicates=1,
-                coupling=None if arm == OURS else arm,
-                lag=lag,
-                max_sweeps=lag + cap,
-                trace=True,
-                seed=number,
-                executor=here,
-            )
-            assert m.traces is not None
-            found[arm] = {
-                "sweeps": int(m.meeting_times[0] - lag),
-                "met": bool(m.met[0]),
-                "seconds": float(m.seconds[0]),
-                "trace": m.traces[0][:TRACED].tolist(),
-            }
+    # the data sets are spread over threads already
+    for arm in ARMS:
+        m = cp.meeting_times(
+            target,
+            replicates=1,
+            coupling=None if arm == OURS else arm,
+            lag=lag,
+            max_sweeps=lag + cap,
+            trace=True,
+            seed=number,
+            executor=1,
+        )
+        assert m.traces is not None
+        found[arm] = {
+            "sweeps": int(m.meeting_times[0] - lag),
+            "met": bool(m.met[0]),
+            "seconds": float(m.seconds[0]),
+            "trace": m.traces[0][:TRACED].tolist(),
+        }
     return found
 
 
-def figure1(desk: Desk) -> Section:
+def figure1(reproduction: Reproduction) -> Section:
     """Return the section on Figure 1."""
     parts = [
         ("1A", "mixture of Gaussians", mixture, LAG_A, CAP_A),
@@ -81,14 +82,14 @@ def figure1(desk: Desk) -> Section:
     ]
     text = (
         "the paper's text: proportions Dirichlet(0.2), greedy + 2 colours"
-        if desk.as_in_text
+        if reproduction.as_in_text
         else "the code that made the published figure: proportions Dirichlet(10), greedy + 1 colours (the text has "
         "Dirichlet(0.2) and + 2; --as-in-text)"
     )
     section = Section(
         "Figure 1: meeting times",
         [
-            f"Every one of {desk.scale.pairs} replicates has data of its own. Settings as in {text}.",
+            f"Every one of {reproduction.scale.pairs} replicates has data of its own. Settings as in {text}.",
             "Beside the paper's couplings: what copartition does by itself. It couples whole sweeps and, in 1A, makes "
             "split-merge moves.",
             f"1A: one chain starts in one cluster and is {LAG_A} sweeps ahead of the other; at most {CAP_A:,} sweeps. "
@@ -97,22 +98,22 @@ def figure1(desk: Desk) -> Section:
         ],
     )
     for name, title, make, lag, cap in parts:
-        results = desk.each(
+        results = reproduction.each(
             f"Figure {name}",
-            partial(meet, make, desk, lag, cap),
-            desk.scale.pairs,
-            [lag, cap, desk.as_in_text, "data from rng [seed, number]", ARMS],
+            partial(meet, make, reproduction, lag, cap),
+            reproduction.scale.pairs,
+            [lag, cap, reproduction.as_in_text, "data from rng [seed, number]", ARMS],
         )
-        _add(section, desk, name, title, results)
+        _add(section, reproduction, name, title, results)
     return section
 
 
-def _add(section: Section, desk: Desk, name: str, title: str, results: list[dict[str, Any]]) -> None:
+def _add(section: Section, reproduction: Reproduction, name: str, title: str, results: list[dict[str, Any]]) -> None:
     sweeps = {c: np.array([result[c]["sweeps"] for result in results]) for c in ARMS}
     seconds = {c: np.array([result[c]["seconds"] for result in results]) for c in ARMS}
     censored = {c: sum(not result[c]["met"] for result in results) for c in ARMS}
     slug = f"figure{name.lower()}"
-    desk.write_numbers(
+    reproduction.write_numbers(
         slug,
         ["data set", "coupling", "sweeps to meet", "met", "CPU seconds"],
         [
@@ -123,7 +124,7 @@ def _add(section: Section, desk: Desk, name: str, title: str, results: list[dict
     )
     section.pictures.append(
         picture(
-            desk,
+            reproduction,
             f"{slug}-traces",
             f"Figure {name}, left: distance of the two chains",
             f"{title.capitalize()}. Faint: single pairs; bold: medians of all.",
@@ -132,7 +133,7 @@ def _add(section: Section, desk: Desk, name: str, title: str, results: list[dict
     )
     section.pictures.append(
         picture(
-            desk,
+            reproduction,
             f"{slug}-histogram",
             f"Figure {name}, right: sweeps until chains meet",
             f"{title.capitalize()}. On a logarithmic scale, because couplings differ by so much.",

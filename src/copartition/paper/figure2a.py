@@ -9,28 +9,28 @@ import numpy as np
 
 import copartition as cp
 from copartition.paper.density import GRID, Line
-from copartition.paper.desk import Desk
+from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture
 from copartition.view import plots
 
 POINTS = 100
 
 
-def add_predictive_density(desk: Desk, section: Section) -> None:
+def add_predictive_density(reproduction: Reproduction, section: Section) -> None:
     """Add Figure 2A to the section on Figure 2."""
-    line = Line(desk.seed, POINTS)
+    line = Line(reproduction.seed, POINTS)
     posterior, truth = line.posterior(POINTS), line.density(GRID)
     functional = cp.predictive_density(GRID)
-    authors = desk.estimate(
+    authors = reproduction.estimate(
         "Figure 2A, authors' settings", posterior, functional,
-        replicates=desk.scale.density, burn_in=10, min_sweeps=100, lag=1, coupling="transport",
+        replicates=reproduction.scale.density, burn_in=10, min_sweeps=100, lag=1, coupling="transport",
     )  # fmt: skip
-    desk.tell("Figure 2A, tuning", 0, 1)
-    tuned = cp.tune(posterior, functional, pairs=desk.scale.pilot, seed=desk.seed)
-    ours = desk.estimate(
-        "Figure 2A, tuned settings", posterior, functional, replicates=desk.scale.density_tuned, settings=tuned
+    reproduction.tell("Figure 2A, tuning", 0, 1)
+    tuned = cp.tune(posterior, functional, pairs=reproduction.scale.pilot, seed=reproduction.seed)
+    ours = reproduction.estimate(
+        "Figure 2A, tuned settings", posterior, functional, replicates=reproduction.scale.density_tuned, settings=tuned
     )
-    desk.write_numbers(
+    reproduction.write_numbers(
         "figure2a",
         ["x", "truth", "authors' mean", "authors' stderr", "tuned mean", "tuned stderr"],
         zip(GRID, truth, authors.mean, authors.stderr, ours.mean, ours.stderr, strict=True),
@@ -40,7 +40,7 @@ def add_predictive_density(desk: Desk, section: Section) -> None:
         s = e.made_by["settings"]
         section.pictures.append(
             picture(
-                desk,
+                reproduction,
                 f"figure2a-{name}",
                 f"Figure 2A: predictive density, {title}",
                 f"{len(e.values):,} replicates, burn-in {s['burn_in']}, minimum {s['min_sweeps']} sweeps, lag "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 import copartition as cp
 from copartition import datasets
-from copartition.paper.desk import Desk
+from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture, plus_minus
 from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
 
@@ -41,36 +40,48 @@ class Arm:
         return means, np.sqrt(squares / np.maximum(finished - 1, 1) / finished)
 
 
-def load_cells(desk: Desk) -> tuple[np.ndarray, str]:
+def load_cells(reproduction: Reproduction) -> tuple[np.ndarray, str]:
     """Return the cells, and a warning if they are simulated."""
-    if desk.cells is not None:
-        return datasets.read_cells(desk.cells).values, ""
-    cells = datasets.cells_from_counts(datasets.simulated_counts(), *desk.scale.cells)  # one data set, as the real one
+    if reproduction.cells is not None:
+        return datasets.read_cells(reproduction.cells).values, ""
+    cells = datasets.cells_from_counts(
+        datasets.simulated_counts(), *reproduction.scale.cells
+    )  # one data set, as the real one
     return cells.values, (
         "Figure 2B was made with SIMULATED cells, not with the RNA-seq data of the paper: they were not given. "
         "copartition paper fetch downloads them; --cells PATH takes a file."
     )
 
 
-def add_largest_cluster(desk: Desk, section: Section) -> None:
+def add_largest_cluster(reproduction: Reproduction, section: Section) -> None:
     """Add Figure 2B to the section on Figure 2."""
-    data, warning = load_cells(desk)
+    data, warning = load_cells(reproduction)
     posterior = cp.Mixture(data, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(alpha=1.0))
-    arms = [_authors(desk, posterior), _single(desk, posterior), _ours(desk, posterior, section)]
-    settings = _key(posterior, desk.scale.reference)
-    chains = desk.each("Figure 2B, reference", lambda i: _reference(desk, posterior, i), CHAINS, settings)
+    arms = [
+        _authors(reproduction, posterior),
+        _single(reproduction, posterior),
+        _ours(reproduction, posterior, section),
+    ]
+    settings = _key(posterior, reproduction.scale.reference)
+    chains = reproduction.each(
+        "Figure 2B, reference", lambda i: _reference(reproduction, posterior, i), CHAINS, settings
+    )
     means = np.array([chain["mean"] for chain in chains])
     reference, error = float(means.mean()), float(means.std(ddof=1) / np.sqrt(CHAINS))
-    limit = f"{desk.seconds:g} CPU seconds" if desk.seconds else f"{BUDGET:,} sweeps (a coupled one counts as two)"
+    limit = (
+        f"{reproduction.seconds:g} CPU seconds"
+        if reproduction.seconds
+        else f"{BUDGET:,} sweeps (a coupled one counts as two)"
+    )
     section.notes.append(
         f"2B: share of the largest cluster of {len(data)} cells x {data.shape[1]} genes. Each process has {limit}. "
         "The authors' coupled chains: from one cluster, burn-in 1, at least 120 sweeps, lag 1, one replicate after "
         "another, averaged over those that finished (the paper may also be read as one replicate a process, whose "
         "variance is larger still). The reference is the mean of "
-        f"{CHAINS} chains of {desk.scale.reference:,} sweeps: {plus_minus(reference, error)}."
+        f"{CHAINS} chains of {reproduction.scale.reference:,} sweeps: {plus_minus(reference, error)}."
     )
-    sizes = [m for m in (10, 30, 100, 300, 1_000, 2_000, 5_000, 10_000, 14_000) if m <= desk.scale.processes]
-    _show(desk, section, arms, sizes, reference, error)
+    sizes = [m for m in (10, 30, 100, 300, 1_000, 2_000, 5_000, 10_000, 14_000) if m <= reproduction.scale.processes]
+    _show(reproduction, section, arms, sizes, reference, error)
     section.warning = warning
 
 
@@ -78,62 +89,79 @@ def _key(posterior: cp.Mixture, *more: Any) -> list[Any]:
     return [posterior.fingerprint, *more]
 
 
-def _seed(desk: Desk, arm: int, piece: int) -> int:
-    return int(np.random.SeedSequence([desk.seed, arm, piece]).generate_state(1, np.uint64)[0])
+def _seed(reproduction: Reproduction, arm: int, piece: int) -> int:
+    return int(np.random.SeedSequence([reproduction.seed, arm, piece]).generate_state(1, np.uint64)[0])
 
 
-def _authors(desk: Desk, posterior: cp.Mixture) -> Arm:
+def _authors(reproduction: Reproduction, posterior: cp.Mixture) -> Arm:
     """Replicates one after another; a process that completes none in time is dropped."""
 
     def work(piece: int) -> dict[str, Any]:
-        with ThreadPoolExecutor(1) as here:
-            e = cp.estimate_within(
-                posterior, cp.largest_clusters(1), workers=PIECE, deadline=_deadline(desk), burn_in=1, min_sweeps=120,
-                lag=1, coupling="transport", seed=_seed(desk, 0, piece), executor=here,
-            )  # fmt: skip
+        e = cp.estimate_within(
+            posterior,
+            cp.largest_clusters(1),
+            workers=PIECE,
+            deadline=_deadline(reproduction),
+            burn_in=1,
+            min_sweeps=120,
+            lag=1,
+            coupling="transport",
+            seed=_seed(reproduction, 0, piece),
+            executor=1,
+        )
         assert e.completed is not None
         return {"values": np.where(e.completed > 0, e.values[:, 0], np.nan).tolist()}
 
-    return _arm(desk, "authors' coupled chains", work, _key(posterior, desk.seconds))
+    return _arm(reproduction, "authors' coupled chains", work, _key(posterior, reproduction.seconds))
 
 
-def _deadline(desk: Desk) -> cp.Sweeps | cp.Seconds:
-    return cp.Seconds(desk.seconds) if desk.seconds else cp.Sweeps(BUDGET)
+def _deadline(reproduction: Reproduction) -> cp.Sweeps | cp.Seconds:
+    return cp.Seconds(reproduction.seconds) if reproduction.seconds else cp.Sweeps(BUDGET)
 
 
-def _single(desk: Desk, posterior: cp.Mixture) -> Arm:
+def _single(reproduction: Reproduction, posterior: cp.Mixture) -> Arm:
     """One ordinary chain a process, averaged over all sweeps that it can make."""
 
     def work(piece: int) -> dict[str, Any]:
-        with ThreadPoolExecutor(1) as here:
-            e = cp.sample_within(
-                posterior, cp.largest_clusters(1), workers=PIECE, deadline=_deadline(desk), burn_in=1,
-                split_merge=0, seed=_seed(desk, 1, piece), executor=here,
-            )  # fmt: skip
+        e = cp.sample_within(
+            posterior,
+            cp.largest_clusters(1),
+            workers=PIECE,
+            deadline=_deadline(reproduction),
+            burn_in=1,
+            split_merge=0,
+            seed=_seed(reproduction, 1, piece),
+            executor=1,
+        )
         return {"values": e.values[:, 0].tolist()}
 
-    return _arm(desk, "single chains", work, _key(posterior, desk.seconds))
+    return _arm(reproduction, "single chains", work, _key(posterior, reproduction.seconds))
 
 
-def _ours(desk: Desk, posterior: cp.Mixture, section: Section) -> Arm:
+def _ours(reproduction: Reproduction, posterior: cp.Mixture, section: Section) -> Arm:
     """The unbiased deadline rule, with tuned burn-in and lag and a horizon that fits the deadline."""
     h = cp.largest_clusters(1)
 
     def pilot(piece: int) -> dict[str, Any]:
-        with ThreadPoolExecutor(1) as here:
-            t = cp.tune(posterior, h, pairs=desk.scale.pilot, seed=desk.seed, executor=here)
+        t = cp.tune(posterior, h, pairs=reproduction.scale.pilot, seed=reproduction.seed, executor=1)
         return {"burn_in": t.burn_in, "sweeps": t.pilot_sweeps, "split_merge": t.split_merge}
 
-    (tuned,) = desk.each("Figure 2B, tuning", pilot, 1, _key(posterior, desk.scale.pilot, "by itself"))
+    (tuned,) = reproduction.each("Figure 2B, tuning", pilot, 1, _key(posterior, reproduction.scale.pilot, "by itself"))
     burn_in = tuned["burn_in"]
     min_sweeps = max(2 * burn_in, BUDGET - burn_in)
 
     def work(piece: int) -> dict[str, Any]:
-        with ThreadPoolExecutor(1) as here:
-            e = cp.estimate_within(
-                posterior, h, workers=PIECE, deadline=_deadline(desk), burn_in=burn_in, lag=burn_in,
-                min_sweeps=min_sweeps, seed=_seed(desk, 2, piece), executor=here,
-            )  # fmt: skip
+        e = cp.estimate_within(
+            posterior,
+            h,
+            workers=PIECE,
+            deadline=_deadline(reproduction),
+            burn_in=burn_in,
+            lag=burn_in,
+            min_sweeps=min_sweeps,
+            seed=_seed(reproduction, 2, piece),
+            executor=1,
+        )
         return {"values": e.values[:, 0].tolist()}
 
     section.notes.append(
@@ -143,25 +171,33 @@ def _ours(desk: Desk, posterior: cp.Mixture, section: Section) -> Arm:
         f"one, so that the mean is unbiased. The pilot cost {tuned['sweeps']:,.0f} sweeps, as much as "
         f"{tuned['sweeps'] / BUDGET:.0f} processes."
     )
-    return _arm(desk, "ours", work, _key(posterior, desk.seconds, burn_in, min_sweeps, tuned["split_merge"]))
+    return _arm(
+        reproduction, "ours", work, _key(posterior, reproduction.seconds, burn_in, min_sweeps, tuned["split_merge"])
+    )
 
 
-def _arm(desk: Desk, name: str, work: Any, settings: Any) -> Arm:
-    pieces = desk.each(f"Figure 2B, {name}", work, -(-desk.scale.processes // PIECE), settings)
+def _arm(reproduction: Reproduction, name: str, work: Any, settings: Any) -> Arm:
+    pieces = reproduction.each(f"Figure 2B, {name}", work, -(-reproduction.scale.processes // PIECE), settings)
     values = [value for piece in pieces for value in piece["values"]]
-    return Arm(name, np.array(values[: desk.scale.processes]))
+    return Arm(name, np.array(values[: reproduction.scale.processes]))
 
 
-def _reference(desk: Desk, posterior: cp.Mixture, number: int) -> dict[str, Any]:
-    with ThreadPoolExecutor(1) as here:
-        s = cp.sample(
-            posterior, cp.largest_clusters(1), sweeps=desk.scale.reference, burn_in=min(2_000, desk.scale.reference),
-            chains=1, seed=_seed(desk, 3, number), executor=here,
-        )  # fmt: skip
+def _reference(reproduction: Reproduction, posterior: cp.Mixture, number: int) -> dict[str, Any]:
+    s = cp.sample(
+        posterior,
+        cp.largest_clusters(1),
+        sweeps=reproduction.scale.reference,
+        burn_in=min(2_000, reproduction.scale.reference),
+        chains=1,
+        seed=_seed(reproduction, 3, number),
+        executor=1,
+    )
     return {"mean": float(s.mean[0])}
 
 
-def _show(desk: Desk, section: Section, arms: list[Arm], sizes: list[int], reference: float, error: float) -> None:
+def _show(
+    reproduction: Reproduction, section: Section, arms: list[Arm], sizes: list[int], reference: float, error: float
+) -> None:
     rows, table, errors, covered = [], [], {}, {}
     for arm in arms:
         for size in sizes:
@@ -171,25 +207,33 @@ def _show(desk: Desk, section: Section, arms: list[Arm], sizes: list[int], refer
             errors[arm.name, size], covered[arm.name, size] = off, inside
             rows.append([arm.name, size, mean[0], stderr[0], off, inside, len(mean)])
         table.append(
-            [arm.name, f"{np.nanstd(arm.values):.2g}", *[f"{errors[arm.name, size]:.2g}" for size in sizes],
-             *[f"{100 * covered[arm.name, size]:.0f} %" for size in sizes]]
-        )  # fmt: skip
-    desk.write_numbers("figure2b", ["arm", "processes", "mean", "SEM", "error", "covered", "groups"], rows)
+            [
+                arm.name,
+                f"{np.nanstd(arm.values):.2g}",
+                *[f"{errors[arm.name, size]:.2g}" for size in sizes],
+                *[f"{100 * covered[arm.name, size]:.0f} %" for size in sizes],
+            ]
+        )
+    reproduction.write_numbers("figure2b", ["arm", "processes", "mean", "SEM", "error", "covered", "groups"], rows)
     section.tables.append(
         (["processes", "sd of one", *[f"error, {m:,}" for m in sizes], *[f"covers, {m:,}" for m in sizes]], table)
     )
     section.pictures += [
         picture(
-            desk, "figure2b-estimates", "Figure 2B: estimates from M processes",
+            reproduction,
+            "figure2b-estimates",
+            "Figure 2B: estimates from M processes",
             "Error bars: two standard errors of the mean; line: the reference.",
             lambda ax: _draw_estimates(ax, arms, sizes, reference),
         ),
         picture(
-            desk, "figure2b-errors", "Figure 2B: error against M",
+            reproduction,
+            "figure2b-errors",
+            "Figure 2B: error against M",
             "Root mean square distance from the reference, over all disjoint groups of M processes.",
             lambda ax: _draw_errors(ax, errors, sizes, error),
         ),
-    ]  # fmt: skip
+    ]
     section.claims += _claims(arms, sizes, errors, covered, reference, error)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import copartition as cp
 from copartition.paper.density import GRID, Line
-from copartition.paper.desk import Desk
+from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture, plus_minus
 from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
 
@@ -21,20 +21,20 @@ def settings_for(count: int) -> dict[str, int]:
     return {"burn_in": burn_in, "lag": burn_in, "min_sweeps": 3 * burn_in}
 
 
-def figure3(desk: Desk) -> Section:
+def figure3(reproduction: Reproduction) -> Section:
     """Return the section on Figure 3."""
-    sizes = list(desk.scale.sizes)
-    line = Line(desk.seed, max(sizes))
+    sizes = list(reproduction.scale.sizes)
+    line = Line(reproduction.seed, max(sizes))
     truth = line.density(GRID)
     estimates = {
-        count: desk.estimate(
+        count: reproduction.estimate(
             f"Figure 3, {count} points", line.posterior(count), cp.predictive_density(GRID),
             replicates=replicates, coupling="transport", **settings_for(count),
         )
-        for count, replicates in desk.scale.sizes.items()
+        for count, replicates in reproduction.scale.sizes.items()
     }  # fmt: skip
     found = {count: distance(e, truth) for count, e in estimates.items()}
-    desk.write_numbers(
+    reproduction.write_numbers(
         "figure3",
         ["x", "truth", *[f"mean, {count} points" for count in sizes]],
         zip(GRID, truth, *[e.mean for e in estimates.values()], strict=True),
@@ -54,11 +54,11 @@ def figure3(desk: Desk) -> Section:
         ],
         pictures=[
             picture(
-                desk, "figure3-densities", "Figure 3: predictive densities",
+                reproduction, "figure3-densities", "Figure 3: predictive densities",
                 "Truth: thick and grey.", lambda ax: _draw_densities(ax, estimates, truth), (6.0, 3.8),
             ),
             picture(
-                desk, "figure3-distances", "Figure 3: distance from the truth",
+                reproduction, "figure3-distances", "Figure 3: distance from the truth",
                 "Bars: two standard errors.", lambda ax: _draw_distances(ax, found),
             ),
         ],

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from copartition.paper.desk import Desk
-from copartition.view.report.pictures import svg_of
+from copartition.paper.reproduction import Reproduction
+from copartition.view.report.pictures import Picture, svg_of
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,6 @@ class Claim:
     holds: bool
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture of the page; also saved as PNG and SVG."""
-
-    name: str
-    title: str
-    text: str
-    svg: str
-
-
 @dataclass
 class Section:
     """All about one figure; put together as its parts are done."""
@@ -55,15 +45,20 @@ class Section:
 
 
 def picture(
-    desk: Desk, name: str, title: str, text: str, draw: Callable[[Any], Any], size: tuple[float, float] = (5.0, 3.5)
+    reproduction: Reproduction,
+    name: str,
+    title: str,
+    text: str,
+    draw: Callable[[Any], Any],
+    size: tuple[float, float] = (5.0, 3.5),
 ) -> Picture:
     """Draw into new axes; save as PNG and SVG, and return the piece for the page."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
     draw(figure.subplots())
-    figure.savefig(desk.out / f"{name}.png", dpi=160)
-    figure.savefig(desk.out / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(reproduction.out / f"{name}.png", dpi=160)
+    figure.savefig(reproduction.out / f"{name}.svg", metadata={"Date": None})
     return Picture(name, title, text, svg_of(draw, name, size))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,7 +36,7 @@ class Outcomes(NamedTuple):
     seconds: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Replicates:
     """Independent replicates of an unbiased estimate, and how they were made.
 
@@ -61,15 +61,19 @@ class Replicates:
         The numbers of the replicates, from 0 on.
     """
 
-    values: np.ndarray = field(repr=False)
-    meeting_times: np.ndarray = field(repr=False)
-    met: np.ndarray = field(repr=False)
-    sweeps: np.ndarray = field(repr=False)
-    seconds: np.ndarray = field(repr=False)
+    values: np.ndarray
+    meeting_times: np.ndarray
+    met: np.ndarray
+    sweeps: np.ndarray
+    seconds: np.ndarray
     components: list[str]
     made_by: dict[str, Any]
-    completed: np.ndarray | None = field(default=None, repr=False)
-    numbers: np.ndarray | None = field(default=None, repr=False)
+    completed: np.ndarray | None = None
+    numbers: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        about = ", ".join(f"{f['name']} of size {f['size']}" for f in self.functionals)
+        return f"<{type(self).__name__} of {about} from {len(self.values)} replicates>"
 
     @property
     def mean(self) -> np.ndarray:

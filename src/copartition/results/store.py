@@ -42,19 +42,31 @@ class Store:
         is_new = not self.path.exists() or self.path.stat().st_size == 0
         if is_new and description is None:
             raise StoreError(f"There is no store at {str(path)!r}.")
+        self._lock = None if description is None else _Lock(self.path)
+        self._connection: sqlite3.Connection | None = None
         try:
             if is_new:
                 _create(self.path, description or {})
             _check_header(self.path)
             self._connection = _connect(self.path, read_only=description is None)
             self.description: dict[str, Any] = self._read_description()
+            if description is not None:
+                _check_same(self.path, self.description, description)
         except (sqlite3.Error, OSError) as error:
+            self.close()
             raise StoreError(f"The store {str(path)!r} cannot be used: {error}.") from error
-        if description is not None:
-            _check_same(self.path, self.description, description)
+        except StoreError:
+            self.close()
+            raise
+
+    @property
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreError(f"The store {str(self.path)!r} is closed.")
+        return self._connection
 
     def _read_description(self) -> dict[str, Any]:
-        rows = self._connection.execute("SELECT key, value FROM description").fetchall()
+        rows = self._open.execute("SELECT key, value FROM description").fetchall()
         return {key: json.loads(value) for key, value in rows}
 
     def append(self, results: Outcomes) -> None:
@@ -70,8 +82,9 @@ class Store:
             strict=True,
         )
         try:
-            with self._connection as c:
-                c.executemany("INSERT INTO replicates VALUES (?, ?, ?, ?, ?, ?)", rows)
+            with self._open as c:
+                # What is there already is the same to the bit: a replicate depends on its number alone.
+                c.executemany("INSERT OR IGNORE INTO replicates VALUES (?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
             raise StoreError(
                 f"The store {str(self.path)!r} cannot be written: {error}; what it holds is kept."
@@ -84,7 +97,7 @@ class Store:
         query = (
             "SELECT number, meeting_time, met, sweeps, seconds, value FROM replicates WHERE number < ? ORDER BY number"
         )
-        cursor = self._connection.execute(query, (below,))
+        cursor = self._open.execute(query, (below,))
         pieces = [_results_of([], size)]
         while rows := cursor.fetchmany(20_000):
             pieces.append(_results_of(rows, size))
@@ -93,11 +106,44 @@ class Store:
     def note(self, more: dict[str, Any]) -> None:
         """Write down more of how the run went; no later call is refused because of it."""
         rows = [(key, json.dumps(value)) for key, value in more.items()]
-        with self._connection as c:
+        with self._open as c:
             c.executemany("INSERT OR REPLACE INTO description VALUES (?, ?)", rows)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and let others write it."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._lock is not None:
+            self._lock.release()
+        self._connection = self._lock = None
+
+
+class _Lock:
+    """Keeps two processes from doing the same work: a file beside the store, held while it is written.
+
+    It is a database with a transaction under way, which the operating system lets go of however a process ends.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self._file = store.with_name(f"{store.name}-lock")
+        try:
+            self._connection = sqlite3.connect(self._file, timeout=0.0, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise StoreError(f"The store {str(store)!r} cannot be used: {error}.") from error
+        try:
+            self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            self._connection.close()
+            if "locked" not in str(error):
+                raise StoreError(f"The store {str(store)!r} cannot be used: {error}.") from error
+            raise StoreError(
+                f"The store {str(store)!r} is being written by another run; wait until that has ended, or use another "
+                "file. Nothing is lost."
+            ) from None
+
+    def release(self) -> None:
+        """Let go."""
+        self._file.unlink(missing_ok=True)
         self._connection.close()
 
 

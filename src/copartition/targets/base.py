@@ -79,6 +79,13 @@ class Target:
     """
 
     default_start = "one_cluster"
+    names: list[str] | None = None
+    """What points are called, where they have names."""
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """The names of its starts that involve no chance."""
+        return ("one_cluster", "singletons")
 
     def __init__(
         self,

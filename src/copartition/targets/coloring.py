@@ -39,8 +39,9 @@ class GraphColoring(Target):
     Parameters
     ----------
     graph : networkx.Graph, SciPy sparse matrix or array (n_edges, 2)
-        An undirected graph without loops: as a graph (vertices are numbered in the order of ``graph.nodes``), as an
-        adjacency matrix, or as a list of edges between vertices 0, 1, ...
+        An undirected graph without loops: as a graph (vertices are numbered in the order of ``graph.nodes``, and
+        keep their names), as a symmetric adjacency matrix or a triangle of it, or as a list of edges between vertices
+        0, 1, ...
     colors : int
         Number of colours.
     n_vertices : int, optional
@@ -60,6 +61,7 @@ class GraphColoring(Target):
 
     def __init__(self, graph: Any, colors: int, *, n_vertices: int | None = None, start: Any = None) -> None:
         edges, count = _edges_of(graph, n_vertices)
+        self.names = [str(node) for node in graph.nodes] if hasattr(graph, "nodes") else None
         self.colors = integer("colors", colors, 1)
         self.edges = _check_edges(edges, count)
         neighbors = _neighbors(self.edges, count)
@@ -80,9 +82,21 @@ class GraphColoring(Target):
             )
         return clean
 
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """The names of its starts that involve no chance."""
+        return (*super().starts, "greedy")
+
     def start_labels(self, name: str) -> np.ndarray | None:
         """Return the labels of a start; ``"greedy"`` is the greedy colouring, or the one given as `start`."""
         return self._start if name == "greedy" else super().start_labels(name)
+
+    def assumptions(self) -> list[str]:
+        """Return what the model assumes, in words."""
+        return [
+            f"All proper colourings of the graph, {self.n_points} vertices and {len(self.edges)} edges, with "
+            f"{self.colors} colours (colors) are equally likely."
+        ]
 
     def __repr__(self) -> str:
         return f"GraphColoring({self.n_points} vertices, {len(self.edges)} edges, colors={self.colors})"
@@ -91,6 +105,10 @@ class GraphColoring(Target):
 def _edges_of(graph: Any, n_vertices: int | None) -> tuple[np.ndarray, int]:
     """Return the edges of a graph in any of the accepted forms, and its number of vertices."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        if graph.is_directed():
+            raise ValueError(
+                f"graph must be undirected, got {shorten(graph)}; graph.to_undirected() forgets the directions."
+            )
         number = {node: i for i, node in enumerate(graph.nodes)}
         if n_vertices is not None and n_vertices != len(number):
             raise ValueError(f"n_vertices goes with a list of edges; the graph has {len(number)}, got {n_vertices}.")
@@ -103,7 +121,9 @@ def _edges_of(graph: Any, n_vertices: int | None) -> tuple[np.ndarray, int]:
             raise ValueError(f"n_vertices goes with a list of edges; the graph has {graph.shape[0]}, got {n_vertices}.")
         entries = graph.tocoo()
         present = entries.data != 0
-        return np.column_stack([entries.row[present], entries.col[present]]).astype(np.int64), graph.shape[0]
+        edges = np.column_stack([entries.row[present], entries.col[present]]).astype(np.int64)
+        _check_undirected(edges)
+        return edges, graph.shape[0]
     edges = np.asarray(graph)
     if edges.size == 0:
         edges = np.zeros((0, 2), dtype=np.int64)
@@ -115,6 +135,20 @@ def _edges_of(graph: Any, n_vertices: int | None) -> tuple[np.ndarray, int]:
     named = int(edges.max(initial=-1)) + 1
     count = named if n_vertices is None else integer("n_vertices", n_vertices, named)
     return edges.astype(np.int64), count
+
+
+def _check_undirected(edges: np.ndarray) -> None:
+    """Refuse an adjacency matrix that is neither symmetric nor a triangle, which has each edge once."""
+    upwards = edges[:, 0] < edges[:, 1]
+    if upwards.all() or not upwards.any():
+        return
+    there = {tuple(edge) for edge in edges.tolist()}
+    one_way = next((edge for edge in edges.tolist() if (edge[1], edge[0]) not in there), None)
+    if one_way is not None:
+        raise ValueError(
+            f"graph must be a symmetric adjacency matrix, or a triangle of it, got an edge from {one_way[0]} to "
+            f"{one_way[1]} and none back; graph + graph.T forgets the directions."
+        )
 
 
 def _check_edges(edges: np.ndarray, n_vertices: int) -> np.ndarray:

@@ -169,6 +169,24 @@ class Gaussian(Component):
         centred = data - _columns("mean", self.mean, data.shape[1])
         return np.multiply(centred, axes, out=centred) if axes.ndim == 1 else centred @ axes
 
+    def assumptions(self) -> list[str]:
+        """Return what is assumed of the points of a cluster, in words."""
+        noise = (
+            f"standard deviation {_plain(self.noise_sd)} (noise_sd)"
+            if self.noise_cov is None
+            else f"covariance {_plain(self.noise_cov)} (noise_cov)"
+        )
+        spread = (
+            f"standard deviation {_plain(self.mean_sd)} (mean_sd)"
+            if self.mean_cov is None
+            else f"covariance {_plain(self.mean_cov)} (mean_cov)"
+        )
+        return [
+            f"Points of a cluster scatter normally around its mean with {noise}, which is taken as known and the same "
+            "for all clusters.",
+            f"Cluster means scatter normally around {_plain(self.mean)} (mean) with {spread}.",
+        ]
+
     def _coordinates(self, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
         """Return kappa, and what data are multiplied by: a number a column, or a matrix."""
         if self.noise_cov is None and self.mean_cov is None:

@@ -50,6 +50,10 @@ class Component(ABC):
     def prepare(self, data: np.ndarray) -> Prepared:
         """Return the compiled function and what it needs to know of `data`, a finite two-dimensional array."""
 
+    def assumptions(self) -> list[str]:
+        """Return what is assumed of the points of a cluster, in words, a sentence each."""
+        return [f"Points of a cluster follow {self!r}."]
+
     def transform(self, data: np.ndarray) -> np.ndarray:
         """Return rows of `points` for new data; needed by `predictive_density` only."""
         raise TypeError(f"{type(self).__name__} must have a method transform(data) for predictive densities.")
@@ -111,6 +115,14 @@ class Mixture(Target):
         larger = copy.copy(self)
         larger.model = self.model._replace(points=np.concatenate([self.model.points, rows]))
         return larger
+
+    def assumptions(self) -> list[str]:
+        """Return what the model assumes, in words: of the points of a cluster, and of the clustering."""
+        of_prior = getattr(self.prior, "assumptions", None)
+        prior = (
+            [f"Before any data, clusterings follow {self.prior!r}."] if of_prior is None else of_prior(self.n_points)
+        )
+        return [*self.component.assumptions(), *prior]
 
     def __repr__(self) -> str:
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"

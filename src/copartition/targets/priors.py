@@ -46,6 +46,14 @@ class DirichletProcess:
         """Return the log of alpha, whatever the number of clusters."""
         return np.log([self.alpha])
 
+    def assumptions(self, n_points: int) -> list[str]:
+        """Return what is assumed of the clustering, in words."""
+        expected = float(np.sum(self.alpha / (self.alpha + np.arange(n_points))))
+        return [
+            f"Before any data, clusterings follow a Dirichlet process with concentration {self.alpha:g} (alpha), which "
+            f"expects {expected:.3g} clusters among {n_points} points."
+        ]
+
     def __repr__(self) -> str:
         return f"DirichletProcess(alpha={self.alpha!r})"
 

@@ -23,10 +23,9 @@ FORMATS = (".csv", ".parquet", ".nc")
 
 def replicate_columns(e: Replicates) -> dict[str, np.ndarray]:
     """Return the table of replicates: a column a component, and what is known of each replicate."""
-    numbers = np.arange(len(e.values)) if e.numbers is None else e.numbers
     names = _different(e.components, COLUMNS)
     return {
-        "replicate": numbers,
+        "replicate": _numbers(e),
         **{name: e.values[:, c] for c, name in enumerate(names)},
         "meeting_time": e.meeting_times,
         "sweeps_to_meet": e.sweeps_to_meet,
@@ -34,6 +33,11 @@ def replicate_columns(e: Replicates) -> dict[str, np.ndarray]:
         "sweeps": e.sweeps,
         "seconds": e.seconds,
     }
+
+
+def _numbers(e: Replicates) -> np.ndarray:
+    """Return the numbers of the replicates, which have gaps where a run was interrupted."""
+    return np.arange(len(e.values)) if e.numbers is None else e.numbers
 
 
 def _different(names: list[str], taken: tuple[str, ...]) -> list[str]:
@@ -71,7 +75,7 @@ def dataframe(e: Replicates) -> pandas.DataFrame:
 def datatree(e: Replicates) -> xarray.DataTree:
     """Return the replicates as a DataTree; see `Estimate.to_datatree`."""
     arviz_base = _arviz()
-    values, dims, coords = {}, {}, {"replicate": np.arange(len(e.values))}
+    values, dims, coords = {}, {}, {"replicate": _numbers(e)}
     for number, part in enumerate(e.parts()):
         name = part.functionals[0]["name"].partition("(")[0]
         if name in values:
@@ -99,8 +103,14 @@ def datatree(e: Replicates) -> xarray.DataTree:
 def sample_datatree(s: Draws) -> xarray.DataTree:
     """Return the draws of ordinary chains as a DataTree; see `Sample.to_datatree`."""
     name = s.functional.partition("(")[0]
-    draws = s.draws[:, :, 0] if s.draws.shape[2] == 1 else s.draws
-    return _arviz().from_dict({"posterior": {name: draws}}, attrs={"/": {"burn_in": s.burn_in, "seed": s.seed}})
+    dimension = f"{name}_component"
+    one = s.draws.shape[2] == 1
+    return _arviz().from_dict(
+        {"posterior": {name: s.draws[:, :, 0] if one else s.draws}},
+        coords={} if one else {dimension: np.array(s.components)},
+        dims={} if one else {name: [dimension]},
+        attrs={"/": {"burn_in": s.burn_in, "seed": s.seed}},
+    )
 
 
 def _arviz() -> Any:

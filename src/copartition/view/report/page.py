@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,11 @@ from copartition.diagnostics.findings import verdict_of
 from copartition.results import Replicates
 from copartition.validation import shorten
 from copartition.view import plots
-from copartition.view.report.pictures import svg_of
+from copartition.view.report.pictures import Picture, svg_of
 
 ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
 SHOWN = 3
 LARGEST_HEAT_MAP = 2000
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A plot with its title and what it says."""
-
-    title: str
-    text: str
-    svg: str
 
 
 def write_report(e: Replicates, path: str | Path, title: str = "Posterior expectations") -> None:
@@ -76,8 +66,9 @@ def _content(e: Replicates, title: str) -> dict[str, Any]:
         "verdict": verdict_of(e, clusters),
         "rows": [row for part in e.parts() for row in _rows(part)],
         "consensus": [str(c).splitlines() for c in clusters],
-        "clusters": [_members(c) for c in clusters],
+        "clusters": [_members(e, c) for c in clusters],
         "pictures": _pictures(e, clusters),
+        "assumptions": e.made_by.get("assumptions", []),
         "making": _making(e),
     }
 
@@ -99,15 +90,16 @@ def _has(e: Replicates, name: str) -> bool:
     return any(about["name"] == name for about in e.functionals)
 
 
-def _members(c: Consensus) -> list[dict[str, str]]:
+def _members(e: Replicates, c: Consensus) -> list[dict[str, str]]:
     """Return the clusters, largest first, with their points and how surely these belong there."""
+    names = e.select("co_clustering").functionals[0].get("names", c.points)
     labels = c.labels[c.order]
     places = [c.order[labels == k] for k in dict.fromkeys(labels.tolist())]
     return [
         {
             "size": str(len(place)),
             "belongs": f"{c.belongs[place].mean():.2f}",
-            "points": ", ".join(f"{c.points[i]}\u00a0({c.belongs[i]:.2f})" for i in place),
+            "points": ", ".join(f"{names[i]}\u00a0({c.belongs[i]:.2f})" for i in place),
         }
         for place in places
     ]
@@ -135,7 +127,8 @@ def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
         text = "How far an ordinary chain is from the posterior after so many sweeps, at most, with a 95 % band."
         drawn.append(("Convergence of an ordinary chain", text, lambda ax: plots.tv_bound(e, ax=ax), wide))
     return [
-        Picture(title, text, svg_of(draw, f"picture{i}", size)) for i, (title, text, draw, size) in enumerate(drawn)
+        Picture(f"picture{i}", title, text, svg_of(draw, f"picture{i}", size))
+        for i, (title, text, draw, size) in enumerate(drawn)
     ]
 
 

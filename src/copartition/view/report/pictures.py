@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from copartition.view.plots import ACCENT, INK, MUTED
@@ -17,6 +18,16 @@ STYLE: dict[str, Any] = {
     **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], INK),
     **dict.fromkeys(["figure.facecolor", "axes.facecolor", "savefig.facecolor"], "none"),
 }
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a page, with its title and what it says."""
+
+    name: str
+    title: str
+    text: str
+    svg: str
 
 
 def svg_of(draw: Callable[[Any], Any], name: str, size: tuple[float, float] = (5.0, 3.3)) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import copartition as cp
+from copartition.runs.cpus import cpu_count
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ SCALES = {
 
 
 @dataclass
-class Desk:
+class Reproduction:
     """What an experiment needs around it.
 
     Attributes
@@ -127,7 +127,7 @@ class Desk:
             results = {number: json.loads(value) for number, value in rows if number < count}
             missing = [number for number in range(count) if number not in results]
             self.tell(what, len(results), count)
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
+            with ThreadPoolExecutor(cpu_count()) as pool:
                 futures = {pool.submit(work, number): number for number in missing}
 
                 def keep(future: Future[dict[str, Any]]) -> None:
