@@ -133,7 +133,7 @@ def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | No
         chosen = [_position(name, names, file) for name in columns]
     if not chosen:
         raise ValueError(
-            f"{str(file)!r} has no column of numbers; is it separated by commas or semicolons (or tabs, in a .tsv file)?"
+            f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons or (in a .tsv file) tabs?"
         )
     table = np.zeros((len(rows), len(chosen)))
     for r, row in enumerate(rows):
