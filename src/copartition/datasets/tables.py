@@ -62,12 +62,8 @@ def read_columns(path: str | Path, columns: Sequence[str] | None = None) -> Tabl
         return _choose(*_read_parquet(file), columns, file)
     if kind in {".csv", ".tsv", ".txt"}:
         separator = "\t" if kind == ".tsv" else _separator(file)
-        names, rows = read_text(file, separator)
-        if separator != ";":
-            return _choose(names, rows, columns, file)
-        plain = [[_with_point(cell) for cell in row] for row in rows]
-        note = "separated by semicolons" + (", decimal commas" if plain != rows else "")
-        return _choose(names, plain, columns, file)._replace(notes=[note])
+        table = _choose(*read_text(file, separator), columns, file)
+        return table._replace(notes=["separated by semicolons"]) if separator == ";" else table
     raise ValueError(f"{str(path)!r} must be a .csv, .tsv, .npy or .parquet file.")
 
 
@@ -95,6 +91,8 @@ def read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
     """Return the names of the columns and the rows of a CSV or TSV file, all rows of the same length."""
     with file.open(newline="", encoding="utf-8-sig") as text:
         rows = [row for row in csv.reader(text, delimiter=separator) if row]
+    if separator == ";":
+        rows = [[_with_point(cell) for cell in row] for row in rows]
     if not rows:
         raise ValueError(f"{str(file)!r} is empty.")
     has_header = any(cell.strip() and not _is_number(cell) for cell in rows[0][1:]) or not _is_number(rows[0][-1])
@@ -109,14 +107,15 @@ def read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
 
 
 def _separator(file: Path) -> str:
-    """Return what stands between the columns of a CSV file: commas, or semicolons where these make more numbers."""
+    """Return what stands between the columns of a CSV file: commas, or semicolons where more cells are numbers then."""
     text = file.read_text(encoding="utf-8-sig")
     if ";" not in text:
         return ","
-    lines = text.splitlines()
-    by_comma, by_semicolon = (list(csv.reader(lines, delimiter=d)) for d in (",", ";"))
-    commas = sum(_is_number(cell) for row in by_comma for cell in row)
-    semicolons = sum(_is_number(_with_point(cell)) for row in by_semicolon for cell in row)
+    by_comma, by_semicolon = (
+        [cell for row in csv.reader(text.splitlines(), delimiter=separator) for cell in row] for separator in ",;"
+    )
+    commas = sum(_is_number(cell) for cell in by_comma) / len(by_comma)
+    semicolons = sum(_is_number(_with_point(cell)) for cell in by_semicolon) / len(by_semicolon)
     return ";" if semicolons > commas else ","
 
 

@@ -1,0 +1,131 @@
+"""What a run says while it goes on: lines without a terminal, slow pairs, notebooks without widgets."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+import copartition as cp
+from copartition.runs import progress, schedule
+from copartition.runs.pacing import Glance, Interrupted, Pause
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Let the package lose patience after a tenth of a second."""
+    monkeypatch.setattr(schedule, "SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr(progress, "PATIENCE", 0.1)
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.1)
+
+
+def apart():
+    """Chains of 60 points that are run independently never meet."""
+    data = [float(i % 7) for i in range(60)]
+    return cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("run", ["estimate", "meeting_times"])
+def test_pairs_that_do_not_meet_are_talked_about_where_there_is_no_terminal(hasty, capfd, run):
+    arguments = {"coupling": "independent", "replicates": 2, "lag": 1, "max_sweeps": 40_000, "executor": 2}
+    if run == "estimate":
+        e = cp.estimate(apart(), cp.n_clusters(), burn_in=1, min_sweeps=2, progress=True, **arguments)
+        assert e.censored == 2
+    else:
+        assert cp.meeting_times(apart(), progress=True, **arguments).censored == 2
+    lines = [line for line in capfd.readouterr().err.splitlines() if "no pair has met" in line]
+    assert lines
+    sweeps, *distances = re.search(
+        r"up to ([\d,]+) coupled sweeps, apart by ([\d,]+)(?: to ([\d,]+))?", lines[-1]
+    ).groups()
+    assert 0 < int(sweeps.replace(",", "")) <= 40_000
+    assert all(int(d.replace(",", "")) > 0 for d in distances if d)
+    assert "max_sweeps" in lines[-1]
+    assert "0 of 2" in lines[-1]
+
+
+@pytest.mark.compiled
+def test_nothing_is_said_of_pairs_that_meet_soon_or_where_nobody_asked(hasty, capfd):
+    cp.estimate(apart(), cp.n_clusters(), replicates=40, burn_in=5, min_sweeps=20, lag=5, progress=True)
+    assert "no pair" not in capfd.readouterr().err
+    cp.meeting_times(apart(), coupling="independent", replicates=2, max_sweeps=3_000)
+    assert capfd.readouterr().err == ""
+
+
+def test_lines_come_more_and_more_seldom(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    bar = progress._Lines("pairs")
+    said = []
+    for second in range(2000):
+        now[0] = float(second)
+        bar.show(1, 10, "")
+        if capsys.readouterr().err:
+            said.append(second)
+    gaps = [b - a for a, b in pairwise(said)]
+    assert said[0] == 5
+    assert gaps[:5] == [10, 20, 40, 80, 160]
+    assert set(gaps[5:]) == {300}
+
+
+def test_monitor_talks_of_slow_pairs_only_after_a_while(monkeypatch):
+    now, shown = [0.0], []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+
+    class Bar:
+        def show(self, done, total, note):
+            shown.append((done, note))
+
+        def close(self):
+            raise AssertionError
+
+    pause = Pause()
+    pause.tell(Glance(120, 34))
+    monitor = progress.Monitor(Bar(), 9)
+    monitor.add(2, "1.5 +- 0.1")
+    now[0] = 4.0
+    monitor.watch(pause)
+    assert shown[-1] == (2, "1.5 +- 0.1")
+    now[0] = 8.0
+    monitor.watch(pause)
+    assert "no pair has met for 8 s: 1 under way, up to 120 coupled sweeps, apart by 34 " in shown[-1][1]
+    pause.tell(None)
+    monitor.watch(pause)
+    assert shown[-1] == (2, "1.5 +- 0.1")
+
+
+def test_pause_stops_work_that_was_given_up():
+    pause = Pause()
+    pause()
+    pause.give_up()
+    with pytest.raises(Interrupted):
+        pause()
+
+
+NOTEBOOK = """
+import nbformat, nbclient
+cell = nbformat.v4.new_code_cell('''
+import copartition as cp
+posterior = cp.Mixture([float(i % 7) for i in range(60)], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+e = cp.estimate(posterior, cp.n_clusters(), replicates=300, burn_in=20, min_sweeps=200, lag=20, progress=True)
+''')
+book = nbformat.v4.new_notebook(cells=[cell])
+nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute()
+outputs = book.cells[0].outputs
+print([o.output_type + ":" + (o.get("name") or "") for o in outputs])
+print(outputs[-1]["data"]["text/plain"])
+"""
+
+
+@pytest.mark.compiled
+def test_a_notebook_without_widgets_shows_one_line_and_no_warning():
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    kinds, line = done.stdout.strip().splitlines()[-2:]
+    assert [kind for kind in eval(kinds) if kind != "stream:stderr"] == ["display_data:"]
+    assert kinds.count("stream:stderr") <= 1  # that it compiles, once
+    assert line.startswith("replicates: 300 of 300")
