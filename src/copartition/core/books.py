@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copartition.core.clusters import put_in, take_out
+from copartition.core.clusters import put_in
 from copartition.core.compiling import inner, outline
 from copartition.core.matching import part, take_out_of_matched
 
@@ -38,12 +38,8 @@ def take_out_of_both(model, pair, x, y, matching, n):
     p = pair[0]
     p.distance[0] -= separation(pair, n)
     count_overlap(pair, n, -1)
-    if matching:
-        take_out_of_matched(model, x, n, p.matched.there, p.matched.back)
-        take_out_of_matched(model, y, n, p.matched.back, p.matched.there)
-    else:
-        take_out(model, x, n)
-        take_out(model, y, n)
+    take_out_of_matched(model, x, n, p.matched.there, p.matched.back, matching)
+    take_out_of_matched(model, y, n, p.matched.back, p.matched.there, matching)
 
 
 @inner

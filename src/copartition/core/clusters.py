@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copartition.core.compiling import inner
+from copartition.core.compiling import inner, outline
 
 # Sums that are updated by adding and subtracting drift. Rebuilding them at a fixed rhythm keeps results reproducible.
 SWEEPS_BETWEEN_REBUILDS = 64
@@ -47,7 +47,7 @@ def put_in(model, chain, n, k):
         c.n_clusters[0] += 1
 
 
-@inner
+@outline
 def drop_cluster(chain, k):
     """Remove the empty cluster k; later ones move down by one, and its slot becomes the first free one."""
     c = chain[0]
@@ -68,7 +68,7 @@ def drop_cluster(chain, k):
             labels[n] -= labels[n] > k
 
 
-@inner
+@outline
 def rebuild(model, chain):
     """Add up sizes and sums anew from the labels."""
     points = model[0].points
@@ -84,7 +84,7 @@ def rebuild(model, chain):
     c.age[0] = 0
 
 
-@inner
+@outline
 def reset(model, chain, labels):
     """Put a chain at the partition `labels`, in canonical numbering; negative for points in no cluster."""
     c = chain[0]
@@ -105,7 +105,7 @@ def copy_array(source, destination):
         destination[i] = source[i]
 
 
-@inner
+@outline
 def copy_chain(source, destination):
     """Copy a chain to one of the same capacity."""
     a, b = source[0], destination[0]

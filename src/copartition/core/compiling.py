@@ -17,9 +17,12 @@ have checked, the types of all arrays, is checked here (`copartition.core.types.
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 import types as python_types
 from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ from numba.extending import intrinsic
 from copartition.core.announcing import announce_once
 from copartition.core.cache import CORE, folder_for, numba_settings
 from copartition.core.complaints import complaint
+from copartition.core.parts import KernelCompiler, PartCompiler
 from copartition.core.types import handed_over
 
 JIT_DISABLED = bool(numba_settings.DISABLE_JIT)
@@ -46,11 +50,36 @@ OPTIONS: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
 }
 
-inner = numba.njit(forceinline=True, **OPTIONS)
-"""Decorator of a function that is called by kernels only: compiled as a part of each of them."""
+PART: dict[str, Any] = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
 
-outline = numba.njit(**OPTIONS)
-"""The same for long functions, of which kernels keep one copy that they call."""
+
+def part(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return the decorator of a function that is called by kernels only, with options of Numba."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        """Make a part of kernels of a function."""
+        compiled: Any = numba.njit(**(PART | options))(function)
+        if JIT_DISABLED:
+            return compiled
+        # One version for all numbers. Numba would compile another one for each number that is written in a call, and
+        # for each number that a variable begins with, which it finds out too late is not the only one.
+        fold = compiled._compiler.fold_argument_types
+
+        def fold_argument_types(arguments: Any, keywords: Any) -> tuple[Any, tuple[Any, ...]]:
+            signature, folded = fold(arguments, keywords)
+            return signature, tuple(types.unliteral(one) for one in folded)
+
+        compiled._compiler.fold_argument_types = fold_argument_types
+        return compiled
+
+    return decorate
+
+
+inner = part(forceinline=True)
+"""Decorator of a function that is called by kernels only, for every point: compiled as a part of each of them."""
+
+outline = part(forceinline=False)  # said, because Numba would take it over from the function that calls
+"""The same for long functions, or such as are called once a sweep: kernels keep one copy of them that they call."""
 
 if JIT_DISABLED:
 
@@ -164,7 +193,29 @@ def _find_kernel(module: str, qualified_name: str) -> Any:
     return found
 
 
+@lru_cache(maxsize=1)
+def _load_numba() -> None:
+    """Load the parts of Numba that know NumPy, but not SciPy with them, which takes longer than all the rest.
+
+    Numba tries whether SciPy's linear algebra can be imported. It is enough to know that SciPy is there: what needs it
+    tries again.
+    """
+    import numba.np.linalg as linalg
+
+    if "numba.np.arraymath" in sys.modules or not hasattr(linalg, "ensure_blas") or find_spec("scipy") is None:
+        return
+    ensure_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        import numba.np.arraymath as arraymath
+
+        arraymath.ensure_blas = ensure_blas
+    finally:
+        linalg.ensure_blas = ensure_blas
+
+
 def _compile(function: Callable[..., Any], signature: Any) -> Any:
+    _load_numba()
     if not Path(function.__code__.co_filename).exists():
         return _translate(function, signature, cache=False)  # typed in at a prompt: nothing to file it under
     folder = folder_for(function)
@@ -180,8 +231,12 @@ def _compile(function: Callable[..., Any], signature: Any) -> Any:
 
 
 def _translate(function: Callable[..., Any], signature: Any, cache: bool) -> Any:
+    # A function that takes references is called by other kernels, the others by Python.
+    takes_references = any(isinstance(one, types.CPointer) for one in signature.args)
+    wrapper = "no_cpython_wrapper" if takes_references else "no_cfunc_wrapper"
+    options = OPTIONS | {"pipeline_class": KernelCompiler, wrapper: True}
     try:
-        compiled = numba.njit(signature, cache=cache, **OPTIONS)(function)
+        compiled = numba.njit(signature, cache=cache, **options)(function)
     except (NumbaError, NumbaRuntimeError, NameError) as error:
         raise complaint(function, error) from error
     # Whenever a kernel is passed to another one, Numba looks up which of its versions fits, for longer than a small

@@ -176,7 +176,7 @@ def evaluate_all(model, law, chain, functionals, out):
         f.functions[k](model, chain, law, own_parameters, own_out)
 
 
-@inner
+@outline
 def look(model, law, pair, functionals, batch):
     """Look at the states at time t: add what they contribute to the two sums, write the diary; return a status.
 
@@ -318,7 +318,7 @@ def advance_replicate(model, law, pair, stepper, rule, functionals, batch, limit
         tally.cost[0] += 2 if together else 1
 
 
-@inner
+@outline
 def end_replicate(batch):
     """Write down what the replicate came to, and move on to the next."""
     b = batch[0]

@@ -10,7 +10,7 @@ from copartition.core.clusters import take_out
 from copartition.core.compiling import inner, outline
 
 
-@inner
+@outline
 def forget(there, back, k, count):
     """Remove cluster k of the chain of `there`; later ones move down by one, and `count` remain."""
     if there[k] >= 0:
@@ -37,13 +37,13 @@ def part(there, back, row, column):
 
 
 @inner
-def take_out_of_matched(model, chain, n, there, back):
-    """Take point n out of a chain; a cluster that disappears leaves the matching too."""
+def take_out_of_matched(model, chain, n, there, back, matching):
+    """Take point n out of a chain; a cluster that disappears leaves the matching too, if there is one."""
     c = chain[0]
     k = c.labels[n]
     count = c.n_clusters[0]
     take_out(model, chain, n)
-    if c.n_clusters[0] < count:
+    if matching and c.n_clusters[0] < count:
         forget(there, back, k, c.n_clusters[0])
 
 

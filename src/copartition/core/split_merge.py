@@ -106,7 +106,7 @@ def gather(chain, moves, i, j):
     return count
 
 
-@outline
+@inner
 def deal_out(model, law, chain, moves, draw, is_split, enough):
     """Deal the other points of the clusters of i and j out to two sides.
 

@@ -124,7 +124,7 @@ def weigh_shadow(model, law, shadow, names, n, row, died, count):
     there, back = names[0].there, names[0].back
     if died:
         forget(there, back, row, count)
-    take_out_of_matched(model, shadow, n, back, there)
+    take_out_of_matched(model, shadow, n, back, there, True)
     if model[0].palette == 0:
         join(there, back, count, shadow[0].n_clusters[0])
     return weigh(model, law, shadow, choices(model, shadow), n)
