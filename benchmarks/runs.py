@@ -14,17 +14,18 @@ import numpy as np
 
 import cases
 import copartition as cp
-from copartition.chain import advance_chain
-from copartition.compiled.random import stream
-from copartition.pair import advance_pair, start_pair
-from copartition.replicate import Results
-from copartition.runs.store import Store
-from copartition.start import check_start
+from copartition.chains.chain import advance_chain
+from copartition.chains.pair import advance_pair, start_pair
+from copartition.chains.start import check_start
+from copartition.chains.step import Step
+from copartition.core.random import stream
+from copartition.results import Outcomes
+from copartition.results.store import Store
 from report import Report
 
 SECTION = "Runs"
 SETTINGS = {"burn_in": 100, "min_sweeps": 500, "lag": 100, "coupling": "transport", "seed": 1}
-NO_TRACE = np.zeros(0, dtype=np.int64)
+STEP = Step(coupling=cp.Transport())
 
 
 def target() -> cp.Mixture:
@@ -33,14 +34,13 @@ def target() -> cp.Mixture:
 
 def bare_seconds(posterior: cp.Mixture, count: int) -> float:
     """Seconds of the same sweeps by the kernels of single chains and pairs, no functional, no estimator."""
-    coupling = cp.Transport()
     start = check_start(posterior, None)
     begin = time.thread_time()
     for index in range(count):
         random = stream(1, index)
-        pair = start_pair(posterior, coupling, start, 100, random)
-        pair, made = advance_pair(posterior, coupling, pair, random, 1 << 40, NO_TRACE)
-        advance_chain(posterior, pair.x, random, max(0, 400 - made))
+        pair = start_pair(posterior, STEP, start, 100, random)
+        pair, made = advance_pair(posterior, STEP, pair, random, 1 << 40)
+        advance_chain(posterior, STEP, pair.x, random, max(0, 400 - made))
     return time.thread_time() - begin
 
 
@@ -108,12 +108,13 @@ def store(report: Report) -> None:
         path = Path(folder) / "run.db"
         settings = {"burn_in": 0, "min_sweeps": 0, "lag": 1, "max_sweeps": 1}
         components = [f"h[{i}]" for i in range(10)]
-        file = Store(path, {"components": components, "settings": settings, "coupling": "none"})
+        about = {"components": components, "functionals": [{"name": "h", "size": 10}]}
+        file = Store(path, about | {"settings": settings, "coupling": "none"})
         begin = time.perf_counter()
         for first in range(0, count, batch):
             numbers = np.arange(first, first + batch)
             ones = np.ones(batch, dtype=np.int64)
-            file.append(Results(numbers, rng.random((batch, 10)), ones, ones == 1, ones, rng.random(batch)))
+            file.append(Outcomes(numbers, rng.random((batch, 10)), ones, ones == 1, ones, rng.random(batch)))
         rate = count / (time.perf_counter() - begin)
         file.close()
         size = path.stat().st_size / 1e6
@@ -149,9 +150,9 @@ def functional(report: Report, posterior: cp.Mixture) -> None:
     plain, with_h = [], []
     for _ in range(7):
         random = stream(1, 0)
-        pair = start_pair(posterior, cp.Transport(), check_start(posterior, None), 300, random)
+        pair = start_pair(posterior, STEP, check_start(posterior, None), 300, random)
         begin = time.thread_time()
-        advance_chain(posterior, pair.x, random, 2000)
+        advance_chain(posterior, STEP, pair.x, random, 2000)
         plain.append(time.thread_time() - begin)
         with ThreadPoolExecutor(1) as one:
             s = cp.sample(

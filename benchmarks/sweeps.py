@@ -13,15 +13,14 @@ import numpy as np
 import cases
 import copartition as cp
 import plain_c
-from copartition.chain import advance_chain
-from copartition.compiled.random import stream
-from copartition.compiled.state import Chain
-from copartition.pair import advance_pair, start_pair
-from copartition.start import check_start, start_chain
+from copartition.chains.chain import advance_chain
+from copartition.chains.pair import advance_pair, start_pair
+from copartition.chains.start import check_start, start_chain
+from copartition.chains.step import Step
+from copartition.core.random import stream
+from copartition.core.state import Chain
 from copartition.targets.base import Target
 from report import Report
-
-NO_TRACE = np.zeros(0, dtype=np.int64)
 
 
 def copy_of(chain: Chain) -> Chain:
@@ -37,15 +36,15 @@ def seconds_of(call: Callable[[], object]) -> float:
 def single_seconds(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> tuple[float, Chain]:
     """Seconds of sweeps from a copy of `chain`, less those of a call that makes none (handing over the arrays)."""
     chain, random = copy_of(chain), random.copy()
-    call = seconds_of(lambda: advance_chain(target, chain, random, 0))
+    call = seconds_of(lambda: advance_chain(target, Step(), chain, random, 0))
     begin = time.perf_counter()
-    after = advance_chain(target, chain, random, sweeps)
+    after = advance_chain(target, Step(), chain, random, sweeps)
     return time.perf_counter() - begin - call, after
 
 
 def single_against_c(report: Report, program: ctypes.CDLL, name: str, target: cp.Mixture) -> None:
     random = stream(1, 0)
-    chain = advance_chain(target, start_chain(target, check_start(target, None), random), random, 500)
+    chain = advance_chain(target, Step(), start_chain(target, check_start(target, None), random), random, 500)
     ours, theirs = [], []
     for _ in range(15):
         seconds, after = single_seconds(target, chain, random, 1000)
@@ -68,18 +67,18 @@ def coupled_seconds(
     coupling: cp.Coupling | None = None,
 ) -> tuple[float, float]:
     """Seconds of a coupled sweep (transport), over pairs until they meet, and of a single sweep by `single`."""
-    coupling = coupling or cp.Transport()
+    step = Step(coupling=coupling or cp.Transport())
     coupled = alone = 0.0
     sweeps = 0
     for index in range(-1, pairs):  # the first one warms up
         target = targets(max(index, 0))
         random = stream(1, max(index, 0))
-        pair = start_pair(target, coupling, check_start(target, init), lag, random)
+        pair = start_pair(target, step, check_start(target, init), lag, random)
         steps = 20 if target.n_points > 400 else 100
         seconds_alone = single(target, pair.x, random, steps) / steps
-        call = seconds_of(lambda t=target, p=pair, r=random: advance_pair(t, coupling, p, r, 0, NO_TRACE))
+        call = seconds_of(lambda t=target, p=pair, r=random: advance_pair(t, step, p, r, 0))
         begin = time.perf_counter()
-        pair, made = advance_pair(target, coupling, pair, random, cap, NO_TRACE)
+        pair, made = advance_pair(target, step, pair, random, cap)
         if index >= 0:
             coupled += time.perf_counter() - begin - call
             alone += seconds_alone
@@ -125,20 +124,20 @@ def coupled_against_python(
 
     noise_sd, mean_sd, alpha = model
     twin = naive.IsotropicMixture(target.model.points * noise_sd, noise_sd, mean_sd, alpha)
-    coupling = cp.Transport()
+    step = Step(coupling=cp.Transport())
     slow = fast = 0.0
     made = 0
     for index in range(-1, 40):  # Python is timed on the first few only
         random = stream(2, max(index, 0))
-        pair = start_pair(target, coupling, check_start(target, "sequential"), lag, random)
+        pair = start_pair(target, step, check_start(target, "sequential"), lag, random)
         x, y = naive.Labels(pair.x.labels.tolist()), naive.Labels(pair.y.labels.tolist())
         begin = time.perf_counter()
         for _ in range(5 if index < 4 else 0):
             naive.transport_sweep(twin, x, y, naive.Xoshiro(random))
         python = time.perf_counter() - begin
-        call = seconds_of(lambda p=pair, r=random: advance_pair(target, coupling, p, r, 0, NO_TRACE))
+        call = seconds_of(lambda p=pair, r=random: advance_pair(target, step, p, r, 0))
         begin = time.perf_counter()
-        pair, sweeps = advance_pair(target, coupling, pair, random, 100, NO_TRACE)
+        pair, sweeps = advance_pair(target, step, pair, random, 100)
         if 0 <= index < 4:
             slow += python / 5 / 4
         if index >= 0:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import types
 
 import copartition as cp
 import naive
-from copartition import gibbs, steps
-from copartition.chain import chain_at
-from copartition.compiled.kernel import inner, kernel, reference
-from copartition.compiled.state import (
+from copartition.chains.chain import chain_at
+from copartition.chains.pair import couple
+from copartition.chains.step import Step
+from copartition.core.books import count_overlap, have_met, recount_pair
+from copartition.core.clusters import choices, reset, take_out
+from copartition.core.compiling import inner, kernel, reference
+from copartition.core.conditional import weigh
+from copartition.core.matching import join, match_clusters
+from copartition.core.room import pair_of
+from copartition.core.steps import (
     chain_type,
-    float2,
-    int1,
-    log_merge_type,
-    log_predictive_type,
+    count_pair,
+    law_type,
     model_type,
-    moves_type,
-    pair_of,
     pair_type,
-    partner_type,
-    step_chain_type,
-    step_pair_type,
-    uint1,
+    rule_type,
+    stepper_type,
 )
-from copartition.moves import moves_for
-from copartition.pair import couple
+from copartition.core.types import Int1, float2, type_of, uint1
 
 JUST_BELOW_1 = 1.0 - 2.0**-53
 
@@ -48,26 +49,27 @@ def end_of_piece(partner, pair, n_x, n_y, total_x, total_y, i, begin):
             high = middle
 
 
-@kernel(types.void(model_type, pair_type, log_predictive_type, partner_type, types.int64, float2))
-def law_kernel(model, pair, log_predictive, partner, n, law):
+@kernel(types.void(model_type, law_type, pair_type, rule_type, types.int64, float2))
+def law_kernel(model, law, pair, rule, n, joint):
     """Write the joint law of the two choices of point n: lengths of pieces of u, times the law of the first choice."""
-    m, p, x, y = reference(model), reference(pair), reference(pair.x), reference(pair.y)
-    gibbs.count_overlap(p, n, -1)
-    gibbs.take_out(m, x, n)
-    gibbs.take_out(m, y, n)
-    gibbs.match_clusters(m, p)
+    m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
+    partner = rule.partner
+    count_overlap(p, n, -1)
+    take_out(m, x, n)
+    take_out(m, y, n)
+    match_clusters(m, p)
     if model.palette == 0:
-        gibbs.join(pair.mates.there, pair.mates.back, pair.x.counts[0], pair.y.counts[0])
-    n_x, n_y = gibbs.choices(m, x), gibbs.choices(m, y)
-    total_x = gibbs.weigh(m, x, log_predictive, n_x, n)
-    total_y = gibbs.weigh(m, y, log_predictive, n_y, n)
+        join(pair.matched.there, pair.matched.back, pair.x.n_clusters[0], pair.y.n_clusters[0])
+    n_x, n_y = choices(m, x), choices(m, y)
+    total_x = weigh(m, functions, x, n_x, n)
+    total_y = weigh(m, functions, y, n_y, n)
     for i in range(n_x):
         if pair.x.weights[i] > 0.0:
             begin = 0.0
             while begin < 1.0:
                 j = partner(p, n_x, n_y, total_x, total_y, i, begin)
                 end = end_of_piece(partner, p, n_x, n_y, total_x, total_y, i, begin)
-                law[i, j] += pair.x.weights[i] / total_x * (end - begin)
+                joint[i, j] += pair.x.weights[i] / total_x * (end - begin)
                 begin = end
 
 
@@ -78,10 +80,10 @@ def coupled_law(target, coupling, x, y, n):
     which after taking out n is the order of `x` and `y`; the last is a new cluster (or all colours, with a palette).
     """
     pair = pair_of(chain_at(target, np.array(x)), chain_at(target, np.array(y)), coupling.gains(target.n_points))
-    steps.count_pair(pair)
-    law = np.zeros(pair.overlap.shape)
-    law_kernel(target.model, pair, target.log_predictive, coupling.partner, n, law)
-    return law
+    count_pair(pair)
+    joint = np.zeros(pair.overlap.shape)
+    law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), n, joint)
+    return joint
 
 
 def move(labels, n, k):
@@ -120,6 +122,33 @@ def sweep_matrix(target, states):
 # --- many draws of whole steps ---------------------------------------------------------------------------------------
 
 
+class Trips(NamedTuple):
+    """Many single steps from one partition.
+
+    Attributes
+    ----------
+    start : int64 array (points)
+        Labels of the partition.
+    counts : int64 array
+        How often a step led to each partition, by its code.
+    numbers : int64 array
+        Scratch.
+    progress : int64 array (2)
+        Of the step under way.
+    """
+
+    start: Int1
+    counts: Int1
+    numbers: Int1
+    progress: Int1
+
+
+def trips_from(state):
+    """No steps yet."""
+    size = len(state)
+    return Trips(np.array(state), *[np.zeros(length, dtype=np.int64) for length in (size**size, 64, 2)])
+
+
 @inner
 def code_of(labels, numbers):
     """A number for a partition: its canonical labels as digits. `numbers` is scratch."""
@@ -135,78 +164,48 @@ def code_of(labels, numbers):
     return code
 
 
-@kernel(
-    types.void(
-        step_chain_type,
-        model_type,
-        chain_type,
-        moves_type,
-        log_predictive_type,
-        log_merge_type,
-        uint1,
-        int1,
-        int1,
-        types.int64,
-        int1,
-        int1,
-    )
-)
-def draw_steps(step, model, chain, moves, log_predictive, log_merge, random, progress, labels, draws, numbers, counts):
-    """Count where single steps from `labels` lead."""
-    m, c, s = reference(model), reference(chain), reference(moves)
+@inner
+def count_trip(chain, trips):
+    """Count where a step has led."""
+    trips.counts[code_of(chain[0].labels, trips.numbers)] += 1
+
+
+@kernel(types.void(model_type, law_type, chain_type, stepper_type, uint1, type_of(Trips), types.int64))
+def draw_steps(model, law, chain, stepper, random, trips, draws):
+    """Count where single steps lead."""
+    m, functions, c, moves = reference(model), reference(law), reference(chain), reference(stepper.moves)
     for _ in range(draws):
-        gibbs.reset(m, c, labels)
-        step(m, c, s, log_predictive, log_merge, random, progress)
-        counts[code_of(chain.labels, numbers)] += 1
+        reset(m, c, trips.start)
+        stepper.alone(m, functions, c, moves, random, trips.progress)
+        count_trip(c, trips)
 
 
 @kernel(
     types.int64(
-        step_pair_type,
         model_type,
+        law_type,
         pair_type,
-        moves_type,
-        log_predictive_type,
-        log_merge_type,
-        partner_type,
+        stepper_type,
+        rule_type,
         uint1,
-        int1,
-        int1,
-        int1,
+        types.UniTuple(type_of(Trips), 2),
         types.int64,
-        int1,
-        int1,
-        int1,
     )
 )
-def draw_pair_steps(
-    step,
-    model,
-    pair,
-    moves,
-    log_predictive,
-    log_merge,
-    partner,
-    random,
-    progress,
-    labels_x,
-    labels_y,
-    draws,
-    numbers,
-    counts_x,
-    counts_y,
-):
+def draw_pair_steps(model, law, pair, stepper, rule, random, trips, draws):
     """Count where coupled steps from two partitions lead; return how often the chains have met."""
-    m, p, x, y, s = reference(model), reference(pair), reference(pair.x), reference(pair.y), reference(moves)
+    m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
+    moves, r = reference(stepper.moves), reference(rule)
+    of_x, of_y = trips
     met = 0
     for _ in range(draws):
-        gibbs.reset(m, x, labels_x)
-        gibbs.reset(m, y, labels_y)
-        gibbs.recount_pair(p)
-        step(m, p, s, log_predictive, log_merge, partner, random, progress)
-        counts_x[code_of(pair.x.labels, numbers)] += 1
-        counts_y[code_of(pair.y.labels, numbers)] += 1
-        met += pair.distance[0] == 0
+        reset(m, x, of_x.start)
+        reset(m, y, of_y.start)
+        recount_pair(p)
+        stepper.together(m, functions, p, moves, r, random, of_x.progress)
+        count_trip(x, of_x)
+        count_trip(y, of_y)
+        met += have_met(p)
     return met
 
 
@@ -216,47 +215,18 @@ def codes(states):
     return np.array([sum(label * size ** (size - 1 - n) for n, label in enumerate(state)) for state in states])
 
 
-def counted_steps(target, state, split_merge, random, draws, step=steps.step_chain):
+def counted_steps(target, state, split_merge, random, draws):
     """How often single steps lead to each partition, by code."""
-    n_points = target.n_points
-    counts = np.zeros(n_points**n_points, dtype=np.int64)
-    numbers = np.zeros(64, dtype=np.int64)
-    draw_steps(
-        step,
-        target.model,
-        chain_at(target, np.array(state)),
-        moves_for(target, split_merge),
-        target.log_predictive,
-        target.log_merge,
-        random,
-        np.zeros(2, dtype=np.int64),
-        np.array(state),
-        draws,
-        numbers,
-        counts,
-    )
-    return counts
+    trips = trips_from(state)
+    stepper = Step(split_merge).stepper(target)
+    draw_steps(target.model, target.law, chain_at(target, trips.start), stepper, random, trips, draws)
+    return trips.counts
 
 
 def counted_pair_steps(target, coupling, x, y, split_merge, random, draws):
     """How often coupled steps lead each chain to each partition, by code, and how often the chains have met."""
-    n_points = target.n_points
-    counts = [np.zeros(n_points**n_points, dtype=np.int64) for _ in range(2)]
-    pair = couple(target, coupling, chain_at(target, np.array(x)), chain_at(target, np.array(y)))
-    met = draw_pair_steps(
-        steps.step_pair,
-        target.model,
-        pair,
-        moves_for(target, split_merge, coupling),
-        target.log_predictive,
-        target.log_merge,
-        coupling.partner,
-        random,
-        np.zeros(2, dtype=np.int64),
-        np.array(x),
-        np.array(y),
-        draws,
-        np.zeros(64, dtype=np.int64),
-        *counts,
-    )
-    return *counts, met
+    trips = trips_from(x), trips_from(y)
+    step = Step(split_merge, coupling)
+    pair = couple(target, coupling, *[chain_at(target, one.start) for one in trips])
+    met = draw_pair_steps(target.model, target.law, pair, step.stepper(target), step.rule(target), random, trips, draws)
+    return trips[0].counts, trips[1].counts, met

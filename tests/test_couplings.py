@@ -12,8 +12,8 @@ import copartition as cp
 import laws
 import naive
 import small
-from copartition import steps
-from copartition.chain import chain_at
+from copartition.chains.chain import chain_at
+from copartition.core.steps import conditional_law
 from copartition.couplings import check_coupling
 
 NAIVE = {"independent": naive.independent, "common": naive.common, "maximal": naive.maximal}
@@ -27,8 +27,8 @@ def support(target, density):
 def marginal(target, state, n):
     """The law of the choices of point n in the order of creation, from the single-chain kernel."""
     chain = chain_at(target, np.array(state))
-    total = steps.conditional_law(target.model, chain, target.log_predictive, n)
-    choices = target.model.palette or chain.counts[0] + 1
+    total = conditional_law(target.model, target.law, chain, n)
+    choices = target.model.palette or chain.n_clusters[0] + 1
     return chain.weights[:choices] / total
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import trim_mean
 
 import copartition as cp
 import small
-from copartition.results import Estimate, Sample
+from copartition.answers import Estimate, Sample
+from copartition.diagnostics.findings import BAD, GOOD, NOTE, verdict_of
 
 
 def estimate_from(values, sweeps=None, coupled=None, functionals=None, **settings):
@@ -111,13 +114,18 @@ def test_heavy_tails_are_told_with_what_to_do():
     assert estimate_from(values).heaviest_share[0] == pytest.approx(0.084, abs=0.03)
     values[:5] *= 100
     late = np.full(1000, 3)
-    late[:5] = 500
+    late[:5] = 25
     (warning,) = estimate_from(values, coupled=late).warnings
-    assert "HEAVY TAIL" in warning
+    assert warning.startswith("HEAVY TAIL: 1 % of the replicates have 9")
     assert "larger burn_in and lag" in warning
     (warning,) = estimate_from(values).warnings
     assert "rare event" in warning
-    assert estimate_from(values).summary().startswith("HEAVY TAIL")
+    assert estimate_from(values).summary().startswith("HEAVY TAIL: ")
+    # So late that corrections count twenty times over: then chains are far from their target after the burn-in, too.
+    late[:5] = 500
+    short, heavy = estimate_from(values, coupled=late).warnings
+    assert short.startswith("SHORT BURN-IN: ")
+    assert heavy.startswith("HEAVY TAIL: ")
 
 
 def test_a_rare_component_among_others_is_no_heavy_tail():
@@ -127,6 +135,106 @@ def test_a_rare_component_among_others_is_no_heavy_tail():
     functionals = [{"name": "often", "size": 1}, {"name": "rare", "size": 1}]
     (warning,) = estimate_from(values, functionals=functionals).warnings
     assert "variance of rare" in warning
+
+
+# --- warnings and verdict: one list ----------------------------------------------------------------------------------
+
+
+def changed(e, **fields):
+    return type(e)(**{**e.__dict__, **fields})
+
+
+def truncated(e, count=3):
+    """The same estimate with pairs that did not meet."""
+    met = e.met.copy()
+    met[:count] = False
+    return changed(e, met=met, made_by=e.made_by | {"settings": e.made_by["settings"] | {"max_sweeps": 200}})
+
+
+def interrupted(e, count=2):
+    """The same estimate from a run of which some replicates are missing."""
+    numbers = np.delete(np.arange(len(e.values) + count), np.arange(count))
+    return changed(e, numbers=numbers)
+
+
+def late_pairs(count, share, sweeps=30):
+    """How long pairs took, a share of them longer than the burn-in of 10."""
+    return np.where(np.arange(count) < round(share * count), sweeps, 3)
+
+
+def made_up():
+    """Estimates of every kind that warnings are about, by name, with the titles of these."""
+    values = np.random.default_rng(1).normal(2.0, 0.1, (500, 1))
+    heavy = values.copy()
+    heavy[:3] += 50.0
+    good = estimate_from(values, sweeps=np.full(500, 105))
+    ordinary = changed(good, made_by=good.made_by | {"ordinary": True, "deadline": "Sweeps(count=9)"})
+    missed = changed(good, made_by=good.made_by | {"precision": {"reached": False}})
+    return {
+        "good": (good, []),
+        "censored": (truncated(good), ["TRUNCATED AT 200 SWEEPS, BIASED"]),
+        "unfinished": (interrupted(good), ["UNFINISHED, BIASED"]),
+        "ordinary": (ordinary, ["ORDINARY MCMC, BIASED"]),
+        "few": (estimate_from(values[:29]), ["FEW REPLICATES"]),
+        "not so few": (estimate_from(values[:30]), []),
+        "short burn-in": (estimate_from(values, coupled=late_pairs(500, 0.22)), ["SHORT BURN-IN"]),
+        "short enough": (estimate_from(values, coupled=late_pairs(500, 0.04)), []),
+        "short average": (estimate_from(values, sweeps=np.full(500, 900)), ["SHORT AVERAGE"]),
+        "heavy": (estimate_from(heavy), ["HEAVY TAIL"]),
+        "missed": (missed, ["PRECISION NOT REACHED"]),
+        "much": (
+            interrupted(estimate_from(heavy[:29], coupled=late_pairs(29, 0.22))),
+            ["UNFINISHED, BIASED", "SHORT BURN-IN", "FEW REPLICATES"],
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", made_up())
+def test_each_kind_of_trouble_has_its_warning(name):
+    e, titles = made_up()[name]
+    assert [warning.partition(": ")[0] for warning in e.warnings] == titles
+    assert e.summary().splitlines()[: len(titles)] == e.warnings
+    assert e.is_biased == any("BIASED" in title for title in titles)
+
+
+def assert_one_voice(e):
+    """Check that what the verdict holds against an estimate is what the estimate warns of, and nothing else."""
+    verdict = verdict_of(e)
+    against = [finding for finding in verdict.findings if finding.level not in (GOOD, NOTE)]
+    assert [str(finding) for finding in against] == e.warnings
+    assert (verdict.level == BAD) == e.is_biased == any(", BIASED: " in warning for warning in e.warnings)
+    assert ("under control" in verdict.headline) == (e.warnings == [])
+    assert ("biased: do not rely" in verdict.headline) == e.is_biased
+    assert verdict.advice == list(dict.fromkeys(finding.advice for finding in against))
+
+
+@pytest.mark.parametrize("name", made_up())
+def test_verdict_and_warnings_are_one_list(name):
+    assert_one_voice(made_up()[name][0])
+
+
+@given(
+    count=st.sampled_from([1, 2, 29, 30, 31, 150]),
+    censored=st.booleans(),
+    unfinished=st.booleans(),
+    share=st.floats(0.0, 1.0),
+    sweeps=st.sampled_from([11, 30, 700]),
+    lag=st.sampled_from([1, 10, 100]),
+    heavy=st.booleans(),
+    wasteful=st.booleans(),
+    kind=st.sampled_from([{}, {"precision": {"reached": False}}, {"precision": {"reached": True}}, {"ordinary": True}]),
+    deadline=st.booleans(),
+)
+def test_verdict_and_warnings_agree_on_everything(
+    count, censored, unfinished, share, sweeps, lag, heavy, wasteful, kind, deadline
+):
+    values = np.random.default_rng(count).normal(size=(count, 2))
+    values[0] += 1e3 if heavy else 0.0
+    cost = np.full(count, 5000 if wasteful else 105)
+    e = estimate_from(values, sweeps=cost, coupled=late_pairs(count, share, sweeps), lag=lag)
+    e = changed(e, made_by=e.made_by | kind, completed=np.ones(count, dtype=int) if deadline else None)
+    e = truncated(e, 1) if censored else e
+    assert_one_voice(interrupted(e) if unfinished else e)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED, hear_interrupts
-from copartition.runs.store import Store
+from copartition.results.store import Store
 
 COUNT = 4 if JIT_DISABLED else 200
 SETTINGS = {"burn_in": 1, "min_sweeps": 6, "lag": 2, "seed": 5, "init": "prior"}
@@ -395,7 +395,7 @@ def test_an_error_names_the_replicate_and_keeps_the_others(tmp_path):
         ({"lag": 0}, "lag must be a whole number of at least 1, got 0"),
         ({"replicates": 0}, "replicates must be a whole number of at least 1, got 0"),
         ({"max_sweeps": 3}, "max_sweeps must be at least the lag and min_sweeps, 6, got 3"),
-        ({"executor": "cloud"}, "executor must be None, 'processes'"),
+        ({"executor": "cloud"}, "executor must be None, a number of threads, 'processes'"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"coupling": "best"}, "coupling must be"),
     ],
@@ -431,7 +431,8 @@ def test_functionals_are_checked():
         cp.cluster_sizes_histogram([3, 2])
 
 
-def test_progress_shows_the_estimate(capsys):
+def test_progress_shows_the_estimate(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     run(progress=True)
     assert f"{COUNT}/{COUNT}" in capsys.readouterr().err
     seen = []
@@ -494,7 +495,7 @@ def test_ordinary_chains_under_a_deadline():
 
 
 @cp.evaluation
-def no_number(model, chain, log_predictive, parameters, out):
+def no_number(model, chain, law, parameters, out):
     out[0] = np.nan
 
 

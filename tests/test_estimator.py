@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from numba import types
@@ -10,18 +12,21 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition import gibbs, path, steps
-from copartition.compiled.kernel import kernel, reference
-from copartition.compiled.random import draw, stream
-from copartition.compiled.state import step_chain_signature, step_pair_signature
+from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.pair import advance_pair, start_pair
+from copartition.chains.start import check_start, start_chain
+from copartition.chains.step import Step
+from copartition.core import sweeps, whole_sweeps
+from copartition.core.compiling import kernel, reference
+from copartition.core.estimator import correction_weight
+from copartition.core.random import draw, stream
+from copartition.core.state import STEPS, step_chain_signature, step_pair_signature
+from copartition.core.status import DONE
 from copartition.couplings.base import partner
-from copartition.estimator import correction_weight
-from copartition.pacing import no_pause
-from copartition.pair import advance_pair, start_pair
-from copartition.replicate import Job, Settings, run_replicates_of
-from copartition.start import check_start
+from copartition.functionals import evaluate_at
+from copartition.runs.pacing import Pause
+from copartition.runs.replicates import Job, PairJob, Runner, Settings
 
-NO_TRACE = np.zeros(0, dtype=np.int64)
 CAP = 10**6
 
 
@@ -37,38 +42,37 @@ def test_weights_count_how_often_a_difference_is_used():
                 assert weight_kernel(t, k, m, lag) == naive.weight_by_counting(t, k, m, lag)
 
 
-def job_for(target, functionals, coupling, settings, init=None, seed=1):
-    return Job(target, tuple(functionals), coupling, check_start(target, init), Settings(*settings), seed)
+def job_for(target, functionals, step, settings, init=None, seed=1):
+    """A job; a coupling in place of a step stands for sweeps coupled by it."""
+    step = step if isinstance(step, Step) else Step(coupling=step)
+    return Job(target, tuple(functionals), step, check_start(target, init), Settings(*settings), seed)
 
 
 def run(job, count):
-    results, failure = run_replicates_of(job, range(count), no_pause)
+    results, failure = job.run(range(count), Pause())
     assert failure is None
     return results
 
 
-def trajectory(target, coupling, start, lag, seed, index, horizon):
+def trajectory(target, step, start, lag, seed, index, horizon):
     """Numbers of clusters of x and y over time, and the meeting time, sweep by sweep from Python."""
-    from copartition.chain import advance_chain
-    from copartition.start import start_chain
-
     random = stream(seed, index)
     x, y = (start_chain(target, start, random) for _ in range(2))
     h_x, h_y = [count(x)], [count(y)]
     for _ in range(lag):
-        x = advance_chain(target, x, random, 1)
+        x = advance_chain(target, step, x, random, 1)
         h_x.append(count(x))
     random = stream(seed, index)
-    pair = start_pair(target, coupling, start, lag, random)
+    pair = start_pair(target, step, start, lag, random)
     t = lag
     while pair.distance[0] > 0:
-        pair, _ = advance_pair(target, coupling, pair, random, 1, NO_TRACE)
+        pair, _ = advance_pair(target, step, pair, random, 1)
         t += 1
         h_x.append(count(pair.x))
         h_y.append(count(pair.y))
     x = pair.x
     for _ in range(t, horizon):
-        x = advance_chain(target, x, random, 1)
+        x = advance_chain(target, step, x, random, 1)
         h_x.append(count(x))
     return h_x, h_y, t
 
@@ -85,7 +89,7 @@ def test_values_are_those_of_the_formula_replicate_by_replicate(lag, init):
         job = job_for(target, [cp.n_clusters()], cp.Maximal(), (k, m, lag, CAP), init)
         results = run(job, 4 if JIT_DISABLED else 40)
         for i, value in enumerate(results.values[:, 0]):
-            h_x, h_y, tau = trajectory(target, cp.Maximal(), job.start, lag, 1, i, m)
+            h_x, h_y, tau = trajectory(target, job.step, job.start, lag, 1, i, m)
             assert value == pytest.approx(naive.unbiased(h_x, h_y, tau, k, m, lag), abs=1e-12)
             assert results.meeting_times[i] == tau
             assert results.sweeps[i] == lag + 2 * (tau - lag) + max(0, m - tau)
@@ -141,8 +145,9 @@ def test_split_merge_moves_and_starts_that_are_runs_leave_it_unbiased(name, coup
     for init in ("one_cluster", cp.Start("singletons", sweeps=2, split_merge=3)):
         for lag in (1, 3):
             for burn_in, horizon in ((0, 0), (2, 6)):
-                settings = (burn_in, horizon, lag, CAP, 2)
-                job = job_for(target, functionals, small.COUPLINGS[coupling], settings, init, seed=10 * lag + burn_in)
+                settings = (burn_in, horizon, lag, CAP)
+                step = Step(2, small.COUPLINGS[coupling])
+                job = job_for(target, functionals, step, settings, init, seed=10 * lag + burn_in)
                 assert_unbiased(run(job, 20_000).values, exact)
 
 
@@ -154,8 +159,8 @@ def wrong_log_merge(model, chain, a, b):
 @partner
 def swapped_remainders(pair, n_x, n_y, total_x, total_y, i, u):
     """The matched coupling with the remainders exchanged: what x has left over is placed in y."""
-    x, y, mates = pair[0].x.weights, pair[0].y.weights, pair[0].mates
-    j = mates.there[i]
+    x, y, matched = pair[0].x.weights, pair[0].y.weights, pair[0].matched
+    j = matched.there[i]
     mass = x[i] / total_x
     level = u * mass
     shared = min(mass, y[j] / total_y) if j >= 0 else 0.0
@@ -163,7 +168,7 @@ def swapped_remainders(pair, n_x, n_y, total_x, total_y, i, u):
         return j
     best, most = -1, 0.0
     for k in range(n_y):
-        a = mates.back[k]
+        a = matched.back[k]
         excess = x[a] / total_x - y[k] / total_y if a >= 0 else 0.0
         if y[k] > 0.0 and excess > most:
             best, most = k, excess
@@ -175,74 +180,72 @@ class Swapped(cp.Matched):
 
 
 @kernel(step_chain_signature)
-def shifted_chain(model, chain, moves, log_predictive, log_merge, random, progress):
+def shifted_chain(model, law, chain, moves, random, progress):
     """A step that ends in the middle of a sweep. For a single chain that is as good as any other."""
     n_points = len(chain[0].labels)
     for n in range(n_points):
-        gibbs.update_chain(model, chain, log_predictive, random, (n + n_points // 2) % n_points)
-    progress[0] += 1
-    return 0
+        sweeps.update_chain(model, law, chain, random, (n + n_points // 2) % n_points)
+    progress[STEPS] += 1
+    return DONE
 
 
 @kernel(step_pair_signature)
-def shifted_pair(model, pair, moves, log_predictive, log_merge, partner, random, progress):
+def shifted_pair(model, law, pair, moves, rule, random, progress):
     """The same for two chains that are coupled over whole sweeps: functionals are evaluated inside a sweep."""
     x, y = reference(pair[0].x), reference(pair[0].y)
     phase = pair[0].phase
     n_points = len(x[0].labels)
     for step in range(n_points):
         n = (step + n_points // 2) % n_points
-        if n == 0 or phase[0] == path.POINT_BY_POINT:
-            path.choose_phase(model, pair, moves)
-        if phase[0] == path.TOGETHER:
-            path.step_together(model, pair, x, y, moves, log_predictive, partner, random, n)
+        if n == 0 or phase[0] == whole_sweeps.POINT_BY_POINT:
+            whole_sweeps.choose_phase(model, pair, rule)
+        if phase[0] == whole_sweeps.TOGETHER:
+            whole_sweeps.step_together(model, law, pair, x, y, rule, random, n)
         else:
-            path.step_parted(model, pair, x, y, moves, log_predictive, partner, random, n)
-    progress[0] += 1
-    return 0
+            whole_sweeps.step_parted(model, law, pair, x, y, rule, random, n)
+    progress[STEPS] += 1
+    return DONE
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("wrong", ["acceptance ratio", "remainders swapped", "functional inside a sweep"])
-def test_wrong_kernels_fail_the_same_test(wrong, monkeypatch):
+def test_wrong_kernels_fail_the_same_test(wrong):
     target, density = small.bernoulli()
     exact = exact_pairs(target, density)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    coupling, split_merge = cp.Path(reach=5), 2
+    step = Step(2, cp.Path(reach=5))
     if wrong == "acceptance ratio":
         parts = {"parameters": target.model.parameters, "log_merge": wrong_log_merge}
-        target = cp.Target(target.model.points, target.log_predictive, target.prior, **parts)
+        target = cp.Target(target.model.points, target.law.log_predictive, target.prior, **parts)
     elif wrong == "remainders swapped":
-        coupling, split_merge = Swapped(), 0
+        step = Step(0, Swapped())
     else:
-        split_merge = 0
-        monkeypatch.setattr(steps, "step_chain", shifted_chain)
-        monkeypatch.setattr(steps, "step_pair", shifted_pair)
-    job = job_for(target, functionals, coupling, (0, 2, 1, 1000, split_merge), "singletons")
+        step = Step(0, cp.Path(reach=5), shifted_chain, shifted_pair)
+    values = run(job_for(target, functionals, step, (0, 2, 1, 1000), "singletons"), 20_000).values
     with pytest.raises(AssertionError):
-        assert_unbiased(run(job, 20_000).values, exact)
+        assert_unbiased(values, exact)
+
+
+@kernel(step_pair_signature)
+def shifted_by_points(model, law, pair, moves, rule, random, progress):
+    """The same for two chains that are coupled one point after another."""
+    x, y = reference(pair[0].x), reference(pair[0].y)
+    n_points = len(x[0].labels)
+    pair[0].due[0] = 0  # so that clusters are matched before the first point, as in a sweep
+    for step in range(n_points):
+        n = (step + n_points // 2) % n_points
+        sweeps.update_pair(model, law, pair, x, y, rule, random, n)
+    progress[STEPS] += 1
+    return DONE
 
 
 @pytest.mark.compiled
-def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one(monkeypatch):
+def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one():
     """The shifted steps above are wrong for whole sweeps only: with a reach of nothing they are unbiased."""
     target, density = small.bernoulli()
-
-    @kernel(step_pair_signature)
-    def shifted_by_points(model, pair, moves, log_predictive, log_merge, partner, random, progress):
-        x, y = reference(pair[0].x), reference(pair[0].y)
-        n_points = len(x[0].labels)
-        pair[0].due[0] = 0  # so that clusters are matched before the first point, as in a sweep
-        for step in range(n_points):
-            n = (step + n_points // 2) % n_points
-            gibbs.update_pair(model, pair, x, y, moves, log_predictive, partner, random, n)
-        progress[0] += 1
-        return 0
-
-    monkeypatch.setattr(steps, "step_chain", shifted_chain)
-    monkeypatch.setattr(steps, "step_pair", shifted_by_points)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    job = job_for(target, functionals, cp.Matched(), (0, 2, 1, 10_000), "singletons")
+    step = Step(0, cp.Matched(), shifted_chain, shifted_by_points)
+    job = job_for(target, functionals, step, (0, 2, 1, 10_000), "singletons")
     assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
 
 
@@ -256,7 +259,8 @@ def test_wrong_estimators_fail_the_same_test(wrong):
     exact = exact_pairs(target, density)[-1:]
     k, m, lag = 0, 0, 3
     start = check_start(target, "one_cluster")
-    runs = [trajectory(target, cp.Transport(), start, lag, 3, i, m) for i in range(1000)]
+    step = Step(coupling=cp.Transport())
+    runs = [trajectory(target, step, start, lag, 3, i, m) for i in range(1000)]
     right = np.array([[naive.unbiased(*r, k, m, lag)] for r in runs])
     assert_unbiased(right, exact)
     broken = np.array([[naive.unbiased(*r, k, m, lag, **wrong)] for r in runs])
@@ -277,18 +281,47 @@ def test_intervals_cover_as_often_as_they_say():
     assert 180 <= covered <= 198
 
 
-def test_python_functionals_give_the_same_values():
+# --- how replicates are run ------------------------------------------------------------------------------------------
+
+
+def growing():
+    """A target whose chains go from one cluster to dozens, more than their first arrays hold."""
+    return cp.Mixture(np.arange(40) * 100.0, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0))
+
+
+def in_python(asked):
+    """The twins of `n_clusters` and `co_clustering([0, 1])`, the first of which notes that it was asked."""
+
+    def count(labels):
+        asked.append(labels)
+        return labels.max() + 1
+
+    return [cp.functional(count), cp.functional(lambda labels: labels[0] == labels[1])]
+
+
+@pytest.mark.parametrize("init", ["one_cluster", "prior", "singletons"])
+@pytest.mark.parametrize("times", [(0, 4, 2, CAP), (3, 5, 1, CAP), (0, 2, 3, 4)])
+def test_python_functionals_give_the_same_values(init, times):
+    """Bit by bit, alone or beside a compiled one; Python is asked as often as the estimator needs it, and no more."""
     target, _ = small.scalar()
     count = 3 if JIT_DISABLED else 100
-    for init in ("one_cluster", "prior"):
-        compiled = run(
-            job_for(target, [cp.n_clusters(), cp.co_clustering([0, 1])], cp.Common(), (0, 4, 2, CAP), init), count
-        )
-        by_python = [cp.functional(lambda labels: labels.max() + 1), cp.co_clustering([0, 1])]
-        slow = run(job_for(target, by_python, cp.Common(), (0, 4, 2, CAP), init), count)
-        np.testing.assert_allclose(slow.values, compiled.values, atol=1e-12)
-        assert slow.meeting_times.tolist() == compiled.meeting_times.tolist()
-        assert slow.sweeps.tolist() == compiled.sweeps.tolist()
+    compiled = [cp.n_clusters(), cp.co_clustering([0, 1])]
+    expected = run(job_for(target, compiled, cp.Common(), times, init), count)
+    for others in (slice(1, 1), slice(1, 2)):
+        asked = []
+        functionals = in_python(asked)
+        functionals[others] = compiled[others]
+        slow = run(job_for(target, functionals[:2], cp.Common(), times, init), count)
+        assert slow.values.tolist() == expected.values.tolist()
+        assert slow.meeting_times.tolist() == expected.meeting_times.tolist()
+        assert slow.met.tolist() == expected.met.tolist()
+        assert slow.sweeps.tolist() == expected.sweeps.tolist()
+        k, m, lag, _ = times
+        last = expected.meeting_times + ~expected.met  # of a pair that was given up the last difference counts too
+        corrected = np.maximum(0, last - (k + lag))
+        ends = np.where(expected.met, m, np.minimum(m, expected.meeting_times))
+        both = np.maximum(0, np.minimum(ends + 1, last) - (k + lag)).clip(0)
+        assert len(asked) == np.sum((ends - k + 1).clip(0) - both + 2 * corrected)
 
 
 def test_replicates_do_not_depend_on_their_batch():
@@ -296,24 +329,185 @@ def test_replicates_do_not_depend_on_their_batch():
     job = job_for(target, [cp.n_clusters()], cp.Transport(), (1, 5, 2, CAP), "prior")
     together = run(job, 6)
     for i in range(6):
-        alone, _ = run_replicates_of(job, [i], no_pause)
+        alone, _ = job.run([i], Pause())
         assert alone.values.tolist() == together.values[i : i + 1].tolist()
 
 
-def test_chains_that_outgrow_their_arrays_begin_again_with_the_same_bits(monkeypatch):
-    data = np.arange(40) * 100.0
-    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0))
+@pytest.mark.parametrize("pieces", [1, 7])
+@pytest.mark.parametrize("kind", ["compiled", "in Python"])
+def test_replicates_do_not_depend_on_the_pieces_they_are_run_in(kind, pieces):
+    target, _ = small.scalar()
+    functionals = [cp.n_clusters()] if kind == "compiled" else in_python([])
+    job = job_for(target, functionals, Step(1, cp.Path()), (1, 5, 2, CAP), cp.Start("prior", sweeps=2, split_merge=1))
+    together = run(job, 4)
+    runner = Runner(job, range(4))
+    while runner.ended < 4:
+        runner.advance(pieces)
+    for name in ("indices", "values", "meeting_times", "met", "sweeps"):
+        assert getattr(runner.outcomes(), name).tolist() == getattr(together, name).tolist()
+
+
+@pytest.mark.parametrize("init", [None, "sequential", cp.Start("one_cluster", sweeps=1, split_merge=2)])
+def test_chains_that_outgrow_their_arrays_begin_again_with_the_same_bits(monkeypatch, init):
+    target = growing()
     functionals = [cp.n_clusters(), cp.largest_clusters(2)]
     count = 1 if JIT_DISABLED else 5
     settings = (0, 3, 2, 10)
-    small_first = run(job_for(target, functionals, cp.Transport(), settings), count)
-    roomy = check_start(target, "singletons")
-    job = job_for(target, functionals, cp.Transport(), settings)
-    monkeypatch.setattr("copartition.replicate.chain_at", lambda target, start: chain_at(target, roomy.labels))
-    from copartition.chain import chain_at
-
-    assert run(job, count).values.tolist() == small_first.values.tolist()
+    grown = spied(monkeypatch, "copartition.runs.replicates.grown_pair")
+    small_first = run(job_for(target, functionals, cp.Transport(), settings, init), count)
+    assert grown
     assert small_first.values[:, 0].max() > 16
+    grown.clear()
+    roomy = check_start(target, "singletons")
+    job = job_for(target, functionals, cp.Transport(), settings, init)
+    monkeypatch.setattr("copartition.runs.replicates.chain_at", lambda target, start: chain_at(target, roomy.labels))
+    assert run(job, count).values.tolist() == small_first.values.tolist()
+    assert not grown
+
+
+def spied(monkeypatch, name):
+    """Let a function note its results in the list that is returned."""
+    module, _, attribute = name.rpartition(".")
+    function = getattr(importlib.import_module(module), attribute)
+    results = []
+
+    def noted(*arguments):
+        results.append(function(*arguments))
+        return results[-1]
+
+    monkeypatch.setattr(name, noted)
+    return results
+
+
+# --- what is written down of pairs -----------------------------------------------------------------------------------
+
+
+def watched(job, index):
+    """Distances at times lag, ..., tau and differences before each coupled sweep, step by step from Python."""
+    target, functionals, step, s = job.target, job.functionals, job.step, job.settings
+    random = stream(job.seed, index)
+    pair = start_pair(target, step, job.start, s.lag, random)
+    distances, differences = [naive.hamming(pair.x.labels, pair.y.labels)], []
+    while distances[-1] > 0 and s.lag + len(differences) < s.max_sweeps:
+        differences.append(evaluate_at(target, functionals, pair.x) - evaluate_at(target, functionals, pair.y))
+        pair, _ = advance_pair(target, step, pair, random, 1)
+        distances.append(naive.hamming(pair.x.labels, pair.y.labels))
+    return distances, np.array(differences).reshape(-1, job.size)
+
+
+def pairs_that(kind):
+    """The job of pairs that meet, that are given up, or whose chains grow while they run together; and how many."""
+    functionals = [cp.n_clusters(), cp.largest_clusters(2)]
+    if kind == "grow":
+        return job_for(growing(), functionals, Step(2, cp.Path()), (0, 0, 1, 8)), 1 if JIT_DISABLED else 10
+    target, _ = small.scalar()
+    cap = CAP if kind == "meet" else 5
+    step = Step(1, cp.Matched()) if kind == "meet" else Step(0, cp.Independent())
+    return job_for(target, functionals, step, (0, 0, 2, cap), "singletons"), 4 if JIT_DISABLED else 40
+
+
+@pytest.mark.parametrize("lines", [1, 3, 4096])
+@pytest.mark.parametrize("kind", ["meet", "are given up", "grow"])
+def test_the_diary_is_what_steps_from_python_show(monkeypatch, kind, lines):
+    """Also if it is full several times, and while chains are replaced by larger ones."""
+    monkeypatch.setattr("copartition.runs.replicates.LINES", lines)
+    grown = spied(monkeypatch, "copartition.runs.replicates.grown_pair")
+    job, count = pairs_that(kind)
+    columns = np.array([2, 0])
+    meetings, _ = PairJob(job, True, columns).run(range(count), Pause())
+    for i in range(count):
+        distances, differences = watched(job, i)
+        assert meetings.distances[i].tolist() == distances
+        assert meetings.differences[i].tolist() == differences[:, columns].tolist()
+        assert meetings.meeting_times[i] == job.settings.lag + len(differences)
+        assert meetings.met[i] == (distances[-1] == 0)
+    assert len(meetings.distances) == len(meetings.differences) == count
+    assert sum(map(len, meetings.distances)) > 3 * lines or lines == 4096
+    assert meetings.met.all() == (kind == "meet") or kind == "grow"
+    assert bool(grown) == (kind == "grow")
+
+
+def test_a_diary_of_few_cells_has_fewer_lines(monkeypatch):
+    job, count = pairs_that("meet")
+    expected, _ = PairJob(job, True, np.arange(3)).run(range(count), Pause())
+    monkeypatch.setattr("copartition.runs.replicates.CELLS", 6)
+    assert Runner(job, [0], keeps_diary=True)._batch.diary.differences.shape == (2, 3)
+    found, _ = PairJob(job, True, np.arange(3)).run(range(count), Pause())
+    assert_same_courses(found, expected)
+
+
+def assert_same_courses(found, expected):
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert found.meeting_times.tolist() == expected.meeting_times.tolist()
+    assert found.met.tolist() == expected.met.tolist()
+    for name in ("distances", "differences"):
+        for a, b in zip(getattr(found, name), getattr(expected, name), strict=True):
+            assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("lines", [1, 4096])
+def test_functionals_in_python_are_written_down_too(monkeypatch, lines):
+    target, _ = small.scalar()
+    monkeypatch.setattr("copartition.runs.replicates.LINES", lines)
+    courses = []
+    for functionals in ([cp.n_clusters(), cp.co_clustering([0, 1])], in_python([])):
+        job = job_for(target, functionals, cp.Common(), (0, 0, 2, CAP), "prior")
+        courses.append(PairJob(job, True, np.arange(2)).run(range(4 if JIT_DISABLED else 40), Pause())[0])
+    assert_same_courses(*courses)
+    assert any(np.any(differences) for differences in courses[0].differences)
+
+
+def test_nothing_is_written_down_unless_it_is_asked_for():
+    job, count = pairs_that("meet")
+    silent, _ = PairJob(job, False, np.zeros(0, dtype=np.int64)).run(range(count), Pause())
+    assert [d.shape for d in silent.distances] == [(0,)] * count
+    assert [d.shape for d in silent.differences] == [(0, 0)] * count
+    expected, _ = PairJob(job, True, np.zeros(0, dtype=np.int64)).run(range(count), Pause())
+    assert silent.meeting_times.tolist() == expected.meeting_times.tolist()
+    assert [len(d) for d in expected.distances] == (expected.meeting_times - 1).tolist()
+
+
+# --- books that wait -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("coupling", ["transport", "path"])
+@pytest.mark.parametrize("kind", ["singletons", "prior", "Start", "grows before it is joined", "in Python"])
+def test_books_may_wait_until_chains_are_joined(monkeypatch, kind, coupling):
+    """Without a table of all pairs of rows at the start every number is the same, replicate after replicate."""
+    grows = kind == "grows before it is joined"
+    target = growing() if grows else small_mixture()
+    inits = {"Start": cp.Start("singletons", sweeps=1, split_merge=1), "in Python": "singletons"}
+    init = "one_cluster" if grows else inits.get(kind, kind)
+    functionals = in_python([]) if kind == "in Python" else [cp.n_clusters(), cp.co_clustering([0, 1])]
+    count = (1 if grows else 3) if JIT_DISABLED else 20
+    times = (1, 4, 3, 6 if grows else 12 if JIT_DISABLED else CAP)
+    job = job_for(target, functionals, Step(1, small.COUPLINGS[coupling]), times, init)
+    pairs = PairJob(job_for(target, functionals, job.step, (0, 0, 3, times[-1]), init), True, np.arange(2))
+    at_start = spied(monkeypatch, "copartition.runs.replicates.pair_at_start")
+    joined = spied(monkeypatch, "copartition.runs.replicates.joined")
+    expected, (courses, _) = run(job, count), pairs.run(range(count), Pause())
+    assert not joined
+    assert all(len(pair.overlap) == len(pair.x.sizes) for pair in at_start)
+    at_start.clear()
+    monkeypatch.setattr("copartition.chains.pair.MANY_CELLS", 0)
+    waited, (waited_courses, _) = run(job, count), pairs.run(range(count), Pause())
+    assert joined
+    assert all(pair.overlap.size == 0 for pair in at_start)
+    if kind == "singletons":  # each replicate starts with many rows and goes on with few
+        assert len(joined) == 2 * count
+        assert all(len(pair.x.sizes) < target.n_points for pair in joined)
+    for name in ("values", "meeting_times", "met", "sweeps"):
+        assert getattr(waited, name).tolist() == getattr(expected, name).tolist()
+    assert_same_courses(waited_courses, courses)
+
+
+def small_mixture():
+    """Few clusters of many points, so that chains that start from singletons leave most of their rows."""
+    data = np.random.default_rng(5).normal(0, 1, 40)
+    return cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(0.3))
+
+
+# --- functionals -----------------------------------------------------------------------------------------------------
 
 
 def test_predictive_density_is_that_of_the_model():
@@ -355,7 +549,7 @@ def test_histogram_of_sizes_adds_up():
 
 
 @cp.evaluation
-def share_of_cluster(model, chain, log_predictive, parameters, out):
+def share_of_cluster(model, chain, law, parameters, out):
     """Share of all points in the cluster of a given point: a functional as a user would write it."""
     labels, sizes = chain[0].labels, chain[0].sizes
     out[0] = sizes[labels[int(parameters[0])]] / len(labels)

@@ -10,7 +10,7 @@ import pytest
 
 import copartition as cp
 import small
-from copartition import export
+from copartition.view import export
 
 
 @pytest.fixture(scope="module")

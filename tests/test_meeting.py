@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+import sys
+import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,15 +14,17 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chain import advance_chain, chain_at
-from copartition.compiled.random import stream
-from copartition.compiled.state import pair_of
-from copartition.pacing import Interrupted
-from copartition.pair import advance_pair, start_pair
-from copartition.start import check_start
-from copartition.steps import count_pair
+from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.pair import advance_pair, couple, start_pair
+from copartition.chains.start import check_start
+from copartition.chains.step import Step
+from copartition.core.random import stream
+from copartition.core.steps import count_pair
+from copartition.runs.everything import run_all
+from copartition.runs.pacing import Interrupted
 
 REPLICATES = 3 if JIT_DISABLED else 40
+TRANSPORT = Step(coupling=cp.Transport())
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +42,11 @@ def test_meeting_time_is_the_first_time_at_which_the_chains_are_equal(target):
     assert m.censored == 0
     for i in range(REPLICATES):
         random = stream(4, i)
-        pair = start_pair(target, cp.Transport(), check_start(target, "singletons"), lag, random)
+        pair = start_pair(target, TRANSPORT, check_start(target, "singletons"), lag, random)
         t = lag
         while naive.canonical(pair.x.labels.tolist()) != naive.canonical(pair.y.labels.tolist()):
             assert m.traces[i][t - lag] == naive.hamming(pair.x.labels, pair.y.labels) > 0
-            pair, _ = advance_pair(target, cp.Transport(), pair, random, 1, np.zeros(0, dtype=np.int64))
+            pair, _ = advance_pair(target, TRANSPORT, pair, random, 1)
             t += 1
         assert m.meeting_times[i] == t
         assert m.traces[i][-1] == 0
@@ -52,10 +55,10 @@ def test_meeting_time_is_the_first_time_at_which_the_chains_are_equal(target):
 
 def test_a_lag_means_sweeps_of_the_first_chain_alone(target):
     random = stream(0, 0)
-    pair = start_pair(target, cp.Transport(), check_start(target, "one_cluster"), 5, random)
+    pair = start_pair(target, TRANSPORT, check_start(target, "one_cluster"), 5, random)
     assert pair.y.labels.tolist() == [0] * 5
     again = stream(0, 0)
-    alone = advance_chain(target, chain_at(target, np.zeros(5, dtype=np.int64)), again, 5)
+    alone = advance_chain(target, Step(), chain_at(target, np.zeros(5, dtype=np.int64)), again, 5)
     assert pair.x.labels.tolist() == alone.labels.tolist()
 
 
@@ -90,23 +93,9 @@ def test_every_start_of_a_colouring_works(init):
     assert cp.meeting_times(target, replicates=REPLICATES, init=init, seed=2).met.all()
 
 
-@pytest.mark.compiled
-def test_same_seed_same_bits_on_any_executor(target):
-    def run(executor):
-        m = cp.meeting_times(target, replicates=60, lag=2, init="prior", trace=True, seed=9, executor=executor)
-        return m.meeting_times.tolist(), [trace.tolist() for trace in m.traces]
-
-    expected = run(None)
-    for threads in (1, 2):
-        with ThreadPoolExecutor(threads) as executor:
-            assert run(executor) == expected
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        assert run(executor) == expected
-
-
 def test_results_do_not_depend_on_how_many_sweeps_a_call_makes(target, monkeypatch):
     expected = cp.meeting_times(target, replicates=REPLICATES, lag=1, init="singletons", seed=3)
-    monkeypatch.setattr("copartition.pacing.Chunks.next", lambda self, remaining: 1)
+    monkeypatch.setattr("copartition.runs.pacing.Chunks.next", lambda self, remaining: 1)
     single = cp.meeting_times(target, replicates=REPLICATES, lag=1, init="singletons", seed=3)
     assert single.meeting_times.tolist() == expected.meeting_times.tolist()
 
@@ -118,7 +107,8 @@ def test_seeds_and_replicates_differ(target):
     assert len(set(a)) > 1
 
 
-def test_progress_bar_counts_pairs(target, capsys):
+def test_progress_bar_counts_pairs(target, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     cp.meeting_times(target, replicates=3, seed=1, progress=True)
     assert "3/3" in capsys.readouterr().err
 
@@ -127,29 +117,29 @@ def test_an_error_in_one_pair_ends_the_run_with_that_error(target, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("copartition.runs.meeting.start_pair", fail)
+    monkeypatch.setattr("copartition.runs.replicates.Runner.advance", fail)
     with pytest.raises(KeyboardInterrupt):
         cp.meeting_times(target, replicates=4, seed=1)
 
 
 def test_threads_stop_when_the_run_is_given_up():
-    from copartition.runs.parallel import run_pieces
+    begun, ended = threading.Event(), []
 
-    ended = []
-
-    def work(index, pause):
-        if index == 0:
+    def work(numbers, pause):
+        if numbers == [0]:
+            begun.wait()
             raise ValueError("no good")
+        begun.set()
         try:
             while True:
                 pause()
         except Interrupted:
-            ended.append(index)
+            ended.extend(numbers)
             raise
 
     with pytest.raises(ValueError, match="no good"):
-        run_pieces(work, 2, None, False, "pieces")
-    assert ended in ([], [1])  # the second one may not have begun
+        run_all(SimpleNamespace(run=work), 2, 2, False, "pieces")
+    assert ended == [1]
 
 
 @pytest.mark.compiled
@@ -216,11 +206,12 @@ def test_a_target_that_gives_no_law_is_reported_not_sampled(kernel, message):
             run()
     if kernel is not_a_number:
         with pytest.raises(ValueError, match=message):
-            start_pair(target, cp.Transport(), check_start(target, "sequential"), 1, stream(0, 0))
-    pair = pair_of(chain_at(target, np.arange(4)), chain_at(target, np.zeros(4, dtype=np.int64)), np.arange(5))
+            start_pair(target, TRANSPORT, check_start(target, "sequential"), 1, stream(0, 0))
+    x, y = (chain_at(target, labels) for labels in (np.arange(4), np.zeros(4, dtype=np.int64)))
+    pair = couple(target, cp.Transport(), x, y)
     count_pair(pair)
     with pytest.raises(ValueError, match=message):
-        advance_pair(target, cp.Transport(), pair, stream(0, 0), 2, np.zeros(0, dtype=np.int64))
+        advance_pair(target, TRANSPORT, pair, stream(0, 0), 2)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +229,9 @@ def test_a_target_that_gives_no_law_is_reported_not_sampled(kernel, message):
         ({"init": "greedy"}, "init must be 'one_cluster'"),
         ({"init": [0, 1]}, "init must hold 5 labels"),
         ({"init": [0.0] * 5}, "init must hold whole numbers"),
-        ({"executor": 2}, "executor must be None or a concurrent.futures.Executor, got 2"),
+        ({"executor": 0}, "executor must be a whole number of at least 1, got 0"),
+        ({"executor": True}, "executor must be None, a number of threads, 'processes', .* got True"),
+        ({"executor": "threads"}, "executor must be None, a number of threads, 'processes', .* got 'threads'"),
     ],
 )
 def test_bad_input_is_refused(target, arguments, message):

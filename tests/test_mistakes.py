@@ -16,11 +16,11 @@ from matplotlib import pyplot
 
 import copartition as cp
 import small
-from copartition import export, plots
 from copartition.couplings.simplex import optimal_plan
-from copartition.report.verdict import verdict_of
+from copartition.diagnostics.findings import verdict_of
+from copartition.diagnostics.variance import asymptotic_variance
 from copartition.results import MeetingTimes
-from copartition.variance import asymptotic_variance
+from copartition.view import export, plots
 from test_diagnostics import estimate_from
 
 
@@ -217,7 +217,7 @@ class Halving(cp.Component):
 
 def test_targets_do_not_change_when_the_array_they_came_from_does():
     points = np.array([[0.0], [1.0], [5.0]])
-    target = cp.Target(points, small.scalar()[0].log_predictive, cp.DirichletProcess(1.0), table=np.ones((4, 3)))
+    target = cp.Target(points, small.scalar()[0].law.log_predictive, cp.DirichletProcess(1.0), table=np.ones((4, 3)))
     before = cp.conditional(target, [0, 0, 1], 1)
     points[:] = 7.0
     assert np.array_equal(cp.conditional(target, [0, 0, 1], 1), before)

@@ -11,7 +11,7 @@ import pytest
 
 import copartition as cp
 from browser import assert_quiet, needs_browser, opened
-from copartition.paper import FIGURES, SCALES, Desk, figure2b, reproduce
+from copartition.paper import FIGURES, SCALES, Reproduction, figure2b, reproduce
 from copartition.paper.complexity import complexity
 from copartition.paper.density import GRID, Line
 from copartition.paper.fetch import FILE, SHA256, fetch, fetched
@@ -23,8 +23,8 @@ from test_cli import call
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("paper")]  # the whole of the paper is made once
 
 
-def desk(folder, **scale):
-    made = Desk(out=folder, scale=replace(SCALES["tiny"], **scale), seed=1)
+def reproduction(folder, **scale):
+    made = Reproduction(out=folder, scale=replace(SCALES["tiny"], **scale), seed=1)
     made.prepare()
     return made
 
@@ -42,7 +42,7 @@ def holding(section):
 
 
 def test_transport_meets_in_fewer_sweeps_than_both_others(tmp_path):
-    section = figure1(desk(tmp_path, pairs=60))
+    section = figure1(reproduction(tmp_path, pairs=60))
     claims = holding(section)
     for name in ("1A: mixture of Gaussians", "1B: graph colouring"):
         assert claims[f"Figure {name}: chains coupled by transport meet after fewer sweeps"]
@@ -67,7 +67,7 @@ def test_a_claim_that_does_not_hold_is_shown_as_such(tmp_path, monkeypatch):
         return real(target, coupling=other, **arguments)
 
     monkeypatch.setattr(module.cp, "meeting_times", exchanged)
-    claims = holding(figure1(desk(tmp_path, pairs=40)))
+    claims = holding(figure1(reproduction(tmp_path, pairs=40)))
     assert not claims["Figure 1A: mixture of Gaussians: chains coupled by transport meet after fewer sweeps"]
 
 
@@ -76,10 +76,10 @@ def test_error_of_single_chains_stops_falling_while_ours_goes_on(tmp_path, monke
     rng = np.random.default_rng(1)
     kinds = np.arange(60) % 3
     data = rng.normal(0, 0.55, (3, 30))[kinds] + rng.normal(0, 1.3, (60, 30))
-    monkeypatch.setattr(figure2b, "load_cells", lambda desk: (data, ""))
+    monkeypatch.setattr(figure2b, "load_cells", lambda reproduction: (data, ""))
     monkeypatch.setattr(figure2b, "BUDGET", 400)
     section = Section("", [])
-    figure2b.add_largest_cluster(desk(tmp_path, processes=1000, reference=40_000), section)
+    figure2b.add_largest_cluster(reproduction(tmp_path, processes=1000, reference=40_000), section)
     table = {(row["arm"], int(row["processes"])): float(row["error"]) for row in rows(tmp_path / "figure2b.csv")}
     single = table["single chains", 100] / table["single chains", 1000]
     ours = table["ours", 10] / table["ours", 300]
@@ -91,7 +91,7 @@ def test_error_of_single_chains_stops_falling_while_ours_goes_on(tmp_path, monke
 
 
 def test_predictive_density_comes_closer_with_more_data(tmp_path):
-    section = figure3(desk(tmp_path, sizes={50: 60, 800: 10}))
+    section = figure3(reproduction(tmp_path, sizes={50: 60, 800: 10}))
     assert section.claims[0].holds
     table = rows(tmp_path / "figure3.csv")
     assert len(table) == len(GRID)
@@ -100,7 +100,7 @@ def test_predictive_density_comes_closer_with_more_data(tmp_path):
 
 
 def test_times_grow_with_size(tmp_path):
-    section = complexity(desk(tmp_path, complexity=((500, 2000), (2, 16))))
+    section = complexity(reproduction(tmp_path, complexity=((500, 2000), (2, 16))))
     table = rows(tmp_path / "complexity.csv")
     assert float(table[1]["coupled"]) > 2 * float(table[0]["coupled"])
     assert all(float(row["coupled"]) > 0 for row in table)
@@ -111,7 +111,7 @@ def test_times_grow_with_size(tmp_path):
 
 
 def test_data_are_as_described(tmp_path):
-    code, text = desk(tmp_path), replace(desk(tmp_path), as_in_text=True)
+    code, text = reproduction(tmp_path), replace(reproduction(tmp_path), as_in_text=True)
     assert repr(mixture(code, 0)) == (
         "Mixture(150 points x 2, Gaussian(noise_sd=2.0, mean_sd=2.5), DirichletProcess(alpha=0.2))"
     )
@@ -142,7 +142,7 @@ def test_numbers_with_errors_have_the_right_digits():
 
 
 def test_pieces_that_are_kept_are_not_done_again(tmp_path):
-    made, done = desk(tmp_path), []
+    made, done = reproduction(tmp_path), []
 
     def work(number):
         if number == 3 and len(done) < 8:
@@ -198,7 +198,7 @@ def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_pat
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
     (copy / "figure2b.csv").unlink()
-    made = Desk(out=copy, scale=SCALES["tiny"], seed=1)
+    made = Reproduction(out=copy, scale=SCALES["tiny"], seed=1)
     reproduce(made, ["figure1", "figure2", "figure3"])
     for name in ("figure1a", "figure2a", "figure2b", "figure3"):
         assert (copy / f"{name}.csv").read_text() == (out / f"{name}.csv").read_text()
@@ -231,8 +231,8 @@ def test_the_page_in_a_browser(reproduced, width, scheme):
     ],
 )
 def test_bad_input_is_told_before_anything_is_computed(arguments, message, monkeypatch):
-    monkeypatch.setitem(FIGURES, "figure1", lambda desk: 1 / 0)
-    monkeypatch.setitem(FIGURES, "figure2", lambda desk: 1 / 0)
+    monkeypatch.setitem(FIGURES, "figure1", lambda reproduction: 1 / 0)
+    monkeypatch.setitem(FIGURES, "figure2", lambda reproduction: 1 / 0)
     result = call("paper", *arguments)
     assert result.exit_code == 2
     assert message in result.output

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numba import types
 
 import naive
-from copartition.compiled.exponential import LOWEST, exp_nonpositive
-from copartition.compiled.kernel import kernel
-from copartition.compiled.random import draw, stream, uniform
-from copartition.compiled.state import float1, uint1
+from copartition.core.compiling import kernel
+from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.random import draw, shuffle, stream, uniform
+from copartition.core.types import float1, int1, uint1
 
 
 @kernel(types.void(uint1, float1))
@@ -71,6 +71,18 @@ def test_draw_follows_the_running_sum_and_never_takes_weight_zero(weights, u):
 
 def test_draw_takes_the_last_positive_weight_where_rounding_passes_the_total():
     assert draw_kernel(np.array([0.5, 0.5, 0.0]), 1.0) == 1
+
+
+@kernel(types.void(int1, uint1))
+def shuffle_kernel(items, random):
+    shuffle(items, random)
+
+
+def test_shuffle_makes_permutations():
+    items = np.zeros(50, dtype=np.int64)
+    shuffle_kernel(items, stream(1, 1))
+    assert sorted(items) == list(range(50))
+    assert items.tolist() != list(range(50))
 
 
 @kernel(types.void(float1, float1))

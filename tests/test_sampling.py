@@ -12,23 +12,17 @@ import laws
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chain import chain_at
-from copartition.compiled.kernel import kernel, reference
-from copartition.compiled.state import chain_type, float1, functional_type, log_predictive_type, model_type
-from copartition.variance import asymptotic_variance
+from copartition.chains.chain import chain_at
+from copartition.core.steps import evaluate_chain
+from copartition.diagnostics.variance import asymptotic_variance
 
 SWEEPS = 5 if JIT_DISABLED else 200
-
-
-@kernel(laws.types.void(model_type, chain_type, log_predictive_type, functional_type, float1, float1))
-def evaluate(model, chain, log_predictive, function, parameters, out):
-    function(reference(model), reference(chain), log_predictive, parameters, out)
 
 
 def value(target, functional, labels):
     out = np.zeros(functional.size)
     chain = chain_at(target, np.array(labels))
-    evaluate(target.model, chain, target.log_predictive, functional.evaluate, functional.parameters, out)
+    evaluate_chain(target.model, target.law, chain, functional.evaluate, functional.parameters, out)
     return out.tolist()
 
 

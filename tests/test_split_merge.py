@@ -13,40 +13,35 @@ import laws
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition import split_merge, steps
-from copartition.chain import advance_chain, chain_at
-from copartition.compiled.kernel import kernel, reference
-from copartition.compiled.random import stream
-from copartition.compiled.state import chain_type, log_merge_type, log_predictive_type, model_type, moves_type
-from copartition.moves import moves_for
-from copartition.runs.kernels import choose_moves, choose_split_merge
-from test_gibbs import chi_square_is_plausible
+from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.step import Step
+from copartition.core import split_merge
+from copartition.core.compiling import kernel, reference
+from copartition.core.random import stream
+from copartition.core.room import moves_of
+from copartition.core.split_merge import Draw
+from copartition.core.state import Moves
+from copartition.core.steps import chain_type, law_type, model_type, reset_chain
+from copartition.core.types import type_of
+from copartition.runs.defaults import choose_split_merge, choose_step
+from test_sweeps import chi_square_is_plausible
 
 MIXTURES = ["scalar", "diagonal", "full", "proportional", "bernoulli"]
 WITH_LOG_MERGE = MIXTURES[:4]
 
 
-@kernel(
-    types.int64(
-        model_type,
-        chain_type,
-        moves_type,
-        log_predictive_type,
-        log_merge_type,
-        types.int64,
-        types.int64,
-        types.float64,
-        types.uint64,
-    )
-)
-def move_kernel(model, chain, moves, log_predictive, log_merge, i, j, u, key):
-    m, c, s = reference(model), reference(chain), reference(moves)
-    return split_merge.move(m, c, s, log_predictive, log_merge, i, j, u, key)
+# The key is 64 bits, of which any may be set.
+draw_type = types.NamedTuple((types.int64, types.int64, types.float64, types.uint64), Draw)
 
 
-@kernel(types.float64(model_type, chain_type, log_merge_type, types.int64, types.int64))
-def log_merge_kernel(model, chain, log_merge, a, b):
-    return log_merge(reference(model), reference(chain), a, b)
+@kernel(types.int64(model_type, law_type, chain_type, type_of(Moves), draw_type))
+def move_kernel(model, law, chain, moves, draw):
+    return split_merge.move(reference(model), reference(law), reference(chain), reference(moves), draw)
+
+
+@kernel(types.float64(model_type, law_type, chain_type, types.int64, types.int64))
+def log_merge_kernel(model, law, chain, a, b):
+    return law.log_merge(reference(model), reference(chain), a, b)
 
 
 def law_of(density, n_points=5):
@@ -80,17 +75,17 @@ def test_compiled_moves_are_those_of_the_twin(name, rng):
     """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted."""
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
-    moves = moves_for(target, 1)
+    moves = moves_of(target.model, 1)
     outcomes = {True: set(), False: set()}
     for count in range(40 if JIT_DISABLED else 3000):
         state = states[count % len(states)]
         i, j = (int(n) for n in rng.choice(5, 2, replace=False))
         u, key = rng.random(), rng.integers(0, 2**64, dtype=np.uint64)
-        moves.order[:] = rng.permutation(5)
+        moves.room.order[:] = rng.permutation(5)
         chain = chain_at(target, np.array(state))
-        accepted = move_kernel(target.model, chain, moves, target.log_predictive, target.log_merge, i, j, u, key)
+        accepted = move_kernel(target.model, target.law, chain, moves, Draw(i, j, u, key))
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
-        expected = naive.split_merge(density, state, i, j, u, moves.order.tolist(), uniforms)
+        expected = naive.split_merge(density, state, i, j, u, moves.room.order.tolist(), uniforms)
         assert naive.canonical(chain.labels.tolist()) == expected
         outcomes[state[i] == state[j]].add(int(accepted))
         assert_books_are_right(target, chain)
@@ -100,7 +95,7 @@ def test_compiled_moves_are_those_of_the_twin(name, rng):
 def assert_books_are_right(target, chain):
     sizes = np.bincount(chain.labels, minlength=len(chain.sizes))
     assert chain.sizes.tolist() == sizes.tolist()
-    assert chain.counts[0] == chain.labels.max() + 1
+    assert chain.n_clusters[0] == chain.labels.max() + 1
     sums = np.zeros_like(chain.sums)
     np.add.at(sums, chain.labels, target.model.points)
     np.testing.assert_allclose(chain.sums, sums, atol=1e-9)
@@ -113,7 +108,7 @@ def test_log_merge_is_the_ratio_of_densities(name):
         chain = chain_at(target, np.array(state))
         for a, b in combinations(naive.clusters(state), 2):
             exact = density.log_cluster(a + b) - density.log_cluster(a) - density.log_cluster(b)
-            found = log_merge_kernel(target.model, chain, target.log_merge, state[a[0]], state[b[0]])
+            found = log_merge_kernel(target.model, target.law, chain, state[a[0]], state[b[0]])
             assert found == pytest.approx(exact, abs=1e-9)
 
 
@@ -128,7 +123,7 @@ def test_log_merge_loses_no_digits_far_from_the_prior_mean():
     kappa, s, t = Fraction(1, 10**12), Fraction(2 * 10**6 + 1), Fraction(2 * 10**6) + Fraction(15, 2)
     exponent = (s + t) ** 2 / (kappa + 4) - s**2 / (kappa + 2) - t**2 / (kappa + 2)
     exact = float(exponent) / 2 + (2 * log(2 + 1e-12) - log(4 + 1e-12) - log(1e-12)) / 2
-    assert log_merge_kernel(target.model, chain, target.log_merge, 0, 1) == pytest.approx(exact, abs=1e-6)
+    assert log_merge_kernel(target.model, target.law, chain, 0, 1) == pytest.approx(exact, abs=1e-6)
 
 
 # --- whole steps -----------------------------------------------------------------------------------------------------
@@ -179,7 +174,7 @@ def test_the_test_of_steps_fails_with_a_wrong_acceptance_ratio():
     target, density = four_points("bernoulli")
     wrong = cp.Target(
         target.model.points,
-        target.log_predictive,
+        target.law.log_predictive,
         target.prior,
         parameters=target.model.parameters,
         log_merge=wrong_log_merge,
@@ -214,7 +209,7 @@ def test_priors_by_number_of_clusters_are_respected():
     random = stream(3, 3)
     chain = chain_at(target, np.zeros(4, dtype=np.int64))
     for _ in range(20_000):
-        chain = advance_chain(target, chain, random, 20, 2)
+        chain = advance_chain(target, Step(2), chain, random, 20)
         counts[number[naive.canonical(chain.labels.tolist())]] += 1
     assert chi_square_is_plausible(counts, law * counts.sum(), 1e-5)
 
@@ -270,12 +265,12 @@ def test_targets_without_a_density_for_growing_clusters_are_refused():
 
 def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
     target, _ = small.scalar()
-    coupling, count = choose_moves(target, None, None)
-    assert repr(coupling) == "Path()"
-    assert count >= 1
-    assert choose_moves(target, "transport", None)[1] == 0
-    assert choose_moves(target, "transport", 5)[1] == 5
-    assert repr(choose_moves(target, None, 5)[0]) == "Path()"
+    step = choose_step(target, None, None)
+    assert repr(step.coupling) == "Path()"
+    assert step.split_merge >= 1
+    assert choose_step(target, "transport", None).split_merge == 0
+    assert choose_step(target, "transport", 5).split_merge == 5
+    assert repr(choose_step(target, None, 5).coupling) == "Path()"
 
 
 def test_auto_takes_few_moves_where_they_are_dear(rng):
@@ -291,7 +286,7 @@ def test_auto_takes_few_moves_where_they_are_dear(rng):
 def test_auto_asks_for_the_promise_of_each_target():
     """Two targets that differ in nothing but their promise: what was chosen for one is not taken for the other."""
     target, _ = small.bernoulli()
-    parts = (target.model.points, target.log_predictive, target.prior)
+    parts = (target.model.points, target.law.log_predictive, target.prior)
     promised, silent = (
         cp.Target(*parts, parameters=target.model.parameters, exchangeable=promise) for promise in (True, False)
     )
@@ -301,12 +296,12 @@ def test_auto_asks_for_the_promise_of_each_target():
 
 def test_a_target_of_your_own_opts_in(rng):
     target, _ = small.bernoulli()
-    own = cp.Target(target.model.points, target.log_predictive, target.prior, parameters=target.model.parameters)
+    own = cp.Target(target.model.points, target.law.log_predictive, target.prior, parameters=target.model.parameters)
     with pytest.raises(ValueError, match="split_merge must be 0"):
         cp.sample(own, cp.n_clusters(), split_merge=1)
     own = cp.Target(
         target.model.points,
-        target.log_predictive,
+        target.law.log_predictive,
         target.prior,
         parameters=target.model.parameters,
         exchangeable=True,
@@ -371,9 +366,9 @@ def test_chains_grow_between_moves(rng):
         np.arange(n_points) * 100.0, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0)
     )
     small_chain, large = (chain_at(target, np.arange(size)[np.arange(40) % size]) for size in (12, 40))
-    steps.reset_chain(target.model, large, np.arange(12)[np.arange(40) % 12])
-    results = [advance_chain(target, chain, stream(4, 4), 3, 30) for chain in (small_chain, large)]
-    assert results[0].counts[0] > 16
+    reset_chain(target.model, large, np.arange(12)[np.arange(40) % 12])
+    results = [advance_chain(target, Step(30), chain, stream(4, 4), 3) for chain in (small_chain, large)]
+    assert results[0].n_clusters[0] > 16
     assert results[0].labels.tolist() == results[1].labels.tolist()
 
 
@@ -381,12 +376,12 @@ def test_chains_grow_between_moves(rng):
 
 
 @cp.evaluation
-def log_posterior(model, chain, log_predictive, parameters, out):
+def log_posterior(model, chain, law, parameters, out):
     """Log posterior of a Gaussian mixture with one kappa, up to a constant."""
     kappa = model[0].parameters[0]
     log_size, log_new = model[0].log_size, model[0].log_new
     total = 0.0
-    for k in range(chain[0].counts[0]):
+    for k in range(chain[0].n_clusters[0]):
         size = chain[0].sizes[k]
         squares = 0.0
         for d in range(chain[0].sums.shape[1]):

@@ -1,4 +1,4 @@
-"""Starts that are short runs, and arguments that reach every kind of run."""
+"""Starts: random ones by their exact laws, those that are short runs, and that they reach every kind of run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import copartition as cp
+import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chain import advance_chain, chain_at
-from copartition.compiled.random import stream
-from copartition.start import Beginning, check_start, start_chain
+from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.start import Beginning, check_start, start_chain
+from copartition.chains.step import Step
+from copartition.core.random import stream
+from test_sweeps import chi_square_is_plausible, mixture
 
 COUNT = 3 if JIT_DISABLED else 50
 QUICK = {"burn_in": 1, "min_sweeps": 6, "lag": 2}
@@ -22,10 +25,69 @@ def target():
     return small.scalar()[0]
 
 
+# --- random starts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", ["prior", "sequential"])
+def test_random_starts_place_every_point(rng, start):
+    target, _ = mixture(rng, 30, alpha=20.0)
+    start = check_start(target, start)
+    chain = start_chain(target, start, stream(1, 1))
+    assert chain.labels.min() == 0
+    assert chain.n_clusters[0] == chain.labels.max() + 1
+    again = start_chain(target, start, stream(1, 1))
+    assert chain.labels.tolist() == again.labels.tolist()
+    assert chain.labels.tolist() != start_chain(target, start, stream(1, 2)).labels.tolist()
+
+
+@pytest.mark.compiled
+def test_random_starts_have_their_laws():
+    """Three points: the prior start is Ewens', the sequential one that of the chain rule. False alarm 1e-5 each."""
+    data = np.array([0.0, 0.5, 2.0])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(0.8))
+    density = naive.GaussianMixture(data[:, None], np.eye(1), np.eye(1) * 4, np.zeros(1), 0.8)
+    states = naive.all_partitions(3)
+    draws = 40_000
+    random = stream(8, 0)
+    prior = np.array(
+        [0.8 ** len(set(s)) * np.prod([np.prod(range(1, len(c))) for c in naive.clusters(s)]) for s in states]
+    )
+    for start, expected in (("prior", prior / prior.sum()), ("sequential", sequential_law(density, states))):
+        counts = np.zeros(len(states))
+        init = check_start(target, start)
+        for _ in range(draws):
+            counts[states.index(naive.canonical(start_chain(target, init, random).labels.tolist()))] += 1
+        assert chi_square_is_plausible(counts, expected * draws, 1e-5)
+
+
+def sequential_law(density, states):
+    """Average over all orders of the product of conditional laws of each point given those before it."""
+    from itertools import permutations
+
+    total = np.zeros(len(states))
+    orders = list(permutations(range(3)))
+    for order in orders:
+        for s, state in enumerate(states):
+            probability = 1.0
+            for count in range(1, 4):
+                placed = list(order[:count])
+                part = naive.GaussianMixture(
+                    density.data[placed], density.noise_cov, density.mean_cov, density.mean, density.alpha
+                )
+                labels = naive.canonical([state[m] for m in placed])
+                choices = naive.placements(labels, count - 1)
+                probability *= naive.conditional(part, labels, count - 1)[choices.index(labels)]
+            total[s] += probability / len(orders)
+    return total
+
+
+# --- starts that are runs --------------------------------------------------------------------------------------------
+
+
 def test_a_start_is_a_run_from_another_start(target):
     random, again = stream(1, 1), stream(1, 1)
     chain = start_chain(target, check_start(target, START), random)
-    plain = advance_chain(target, chain_at(target, np.arange(5)), again, 3, 2)
+    plain = advance_chain(target, Step(2), chain_at(target, np.arange(5)), again, 3)
     assert chain.labels.tolist() == plain.labels.tolist()
     assert random.tolist() == again.tolist()
 
@@ -39,7 +101,7 @@ def test_starts_are_checked_against_their_target(target):
     assert check_start(coloring, cp.Start("greedy", sweeps=5, split_merge=0)).sweeps == 5
     with pytest.raises(ValueError, match="split_merge of Start must be 0 for GraphColoring"):
         check_start(coloring, cp.Start("greedy"))
-    with pytest.raises(ValueError, match=r"init must be 'one_cluster', .* or a Start, got 'somewhere'"):
+    with pytest.raises(ValueError, match=r"init must be 'one_cluster', .* or a Start for a Mixture, got 'somewhere'"):
         check_start(target, cp.Start("somewhere"))
 
 

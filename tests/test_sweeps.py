@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import laws
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition import steps
-from copartition.chain import advance_chain, chain_at
-from copartition.compiled.clusters import SWEEPS_BETWEEN_REBUILDS
-from copartition.compiled.kernel import kernel
-from copartition.compiled.random import shuffle, stream
-from copartition.compiled.state import int1, uint1
-from copartition.pair import advance_pair, start_pair
-from copartition.start import check_start, start_chain
+from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.pair import advance_pair, start_pair
+from copartition.chains.start import check_start
+from copartition.chains.step import Step
+from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS
+from copartition.core.random import stream
+from copartition.core.steps import reset_chain
 
-NO_TRACE = np.zeros(0, dtype=np.int64)
+SWEEP = Step()
 
 
 @pytest.mark.parametrize("name", small.TARGETS)
@@ -57,7 +55,7 @@ def test_sweep_kernel_draws_from_the_exact_transition_matrix(name):
     draws = 100_000
     for _ in range(draws):
         chain = chain_at(target, np.array(states[start]))
-        chain = advance_chain(target, chain, random, 1)
+        chain = advance_chain(target, SWEEP, chain, random, 1)
         counts[number[naive.canonical(chain.labels.tolist())]] += 1
     assert chi_square_is_plausible(counts, matrix[start] * draws, 1e-5)
 
@@ -90,7 +88,7 @@ def test_single_sweeps_follow_the_naive_chain_step_by_step(rng, start):
     partition = naive.Labels(labels.tolist())
     chain = chain_at(target, labels)
     for _ in range(sweeps):
-        chain = advance_chain(target, chain, random, 1)
+        chain = advance_chain(target, SWEEP, chain, random, 1)
         naive.sweep(model, partition, twin)
         assert chain.labels.tolist() == partition.labels()  # labels too: clusters in order of creation
 
@@ -98,7 +96,7 @@ def test_single_sweeps_follow_the_naive_chain_step_by_step(rng, start):
 def assert_books_are_right(target, pair):
     """Everything that is kept up to date move by move equals what counting from the labels gives."""
     for chain in (pair.x, pair.y):
-        count = chain.counts[0]
+        count = chain.n_clusters[0]
         sizes = np.bincount(chain.labels, minlength=len(chain.sizes))
         assert chain.sizes.tolist() == sizes.tolist()
         if not target.model.palette:
@@ -125,10 +123,11 @@ def test_overlaps_distance_and_sums_stay_right(coupling, kind, rng):
         target = cp.GraphColoring(edges, colors=7, n_vertices=n_points)
         start = check_start(target, "greedy")
     random = stream(2, 1)
-    pair = start_pair(target, small.COUPLINGS[coupling], start, 2, random)
+    step = Step(coupling=small.COUPLINGS[coupling])
+    pair = start_pair(target, step, start, 2, random)
     assert_books_are_right(target, pair)
     for _ in range(sweeps):
-        pair, _ = advance_pair(target, small.COUPLINGS[coupling], pair, random, 1, NO_TRACE)
+        pair, _ = advance_pair(target, step, pair, random, 1)
         assert_books_are_right(target, pair)
 
 
@@ -138,7 +137,8 @@ def test_first_chain_of_a_pair_moves_like_a_single_chain(rng):
     labels = target.start_labels("singletons")
     random = stream(4, 0)
     twin = naive.Xoshiro(random)
-    pair = start_pair(target, cp.Independent(), check_start(target, labels), 1, random)
+    step = Step(coupling=cp.Independent())
+    pair = start_pair(target, step, check_start(target, labels), 1, random)
     partition = naive.Labels(labels.tolist())
     naive.sweep(model, partition, twin)
 
@@ -148,7 +148,7 @@ def test_first_chain_of_a_pair_moves_like_a_single_chain(rng):
             twin.uniform()
             return value
 
-    pair, _ = advance_pair(target, cp.Independent(), pair, random, 1, NO_TRACE)
+    pair, _ = advance_pair(target, step, pair, random, 1)
     naive.sweep(model, partition, EveryOther())
     assert pair.x.labels.tolist() == partition.labels()
 
@@ -159,14 +159,15 @@ def test_chains_grow_in_the_middle_of_a_sweep(rng):
     data = np.arange(n_points) * 100.0
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0))
     random = stream(9, 9)
-    chain = advance_chain(target, chain_at(target, np.zeros(n_points, dtype=np.int64)), random, 1)
-    assert chain.counts[0] > 16  # more than the first capacity
+    chain = advance_chain(target, SWEEP, chain_at(target, np.zeros(n_points, dtype=np.int64)), random, 1)
+    assert chain.n_clusters[0] > 16  # more than the first capacity
     roomy = chain_at(target, np.arange(n_points))
-    steps.reset_chain(target.model, roomy, np.zeros(n_points, dtype=np.int64))
-    roomy = advance_chain(target, roomy, stream(9, 9), 1)
+    reset_chain(target.model, roomy, np.zeros(n_points, dtype=np.int64))
+    roomy = advance_chain(target, SWEEP, roomy, stream(9, 9), 1)
     assert chain.labels.tolist() == roomy.labels.tolist()
-    pair = start_pair(target, cp.Transport(), check_start(target, "one_cluster"), 1, random)
-    pair, _ = advance_pair(target, cp.Transport(), pair, random, 1, NO_TRACE)
+    step = Step(coupling=cp.Transport())
+    pair = start_pair(target, step, check_start(target, "one_cluster"), 1, random)
+    pair, _ = advance_pair(target, step, pair, random, 1)
     assert_books_are_right(target, pair)
 
 
@@ -175,7 +176,7 @@ def test_sums_do_not_drift(rng):
     data = rng.normal(0, 1, 12) + 1e6
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1e6), cp.DirichletProcess(2.0))
     chain = chain_at(target, np.zeros(12, dtype=np.int64))
-    chain = advance_chain(target, chain, stream(0, 0), 3 if JIT_DISABLED else 1000)
+    chain = advance_chain(target, SWEEP, chain, stream(0, 0), 3 if JIT_DISABLED else 1000)
     sums = np.zeros_like(chain.sums)
     np.add.at(sums, chain.labels, target.model.points)
     np.testing.assert_allclose(chain.sums, sums, rtol=1e-13)
@@ -184,75 +185,10 @@ def test_sums_do_not_drift(rng):
 def test_sums_are_rebuilt_at_a_fixed_rhythm(rng):
     target, _ = mixture(rng, 6)
     chain = chain_at(target, np.zeros(6, dtype=np.int64))
-    chain.counts[1] = SWEEPS_BETWEEN_REBUILDS - 1
+    chain.age[0] = SWEEPS_BETWEEN_REBUILDS - 1
     chain.sums[0] += 1e-3  # a drift, much exaggerated
-    chain = advance_chain(target, chain, stream(0, 0), 1)
+    chain = advance_chain(target, SWEEP, chain, stream(0, 0), 1)
     sums = np.zeros_like(chain.sums)
     np.add.at(sums, chain.labels, target.model.points)
     np.testing.assert_allclose(chain.sums, sums, atol=1e-12)
-    assert chain.counts[1] == 0
-
-
-@pytest.mark.parametrize("start", ["prior", "sequential"])
-def test_random_starts_place_every_point(rng, start):
-    target, _ = mixture(rng, 30, alpha=20.0)
-    start = check_start(target, start)
-    chain = start_chain(target, start, stream(1, 1))
-    assert chain.labels.min() == 0
-    assert chain.counts[0] == chain.labels.max() + 1
-    again = start_chain(target, start, stream(1, 1))
-    assert chain.labels.tolist() == again.labels.tolist()
-    assert chain.labels.tolist() != start_chain(target, start, stream(1, 2)).labels.tolist()
-
-
-@kernel(types.void(int1, uint1))
-def shuffle_kernel(items, random):
-    shuffle(items, random)
-
-
-def test_shuffle_makes_permutations():
-    items = np.zeros(50, dtype=np.int64)
-    shuffle_kernel(items, stream(1, 1))
-    assert sorted(items) == list(range(50))
-    assert items.tolist() != list(range(50))
-
-
-@pytest.mark.compiled
-def test_random_starts_have_their_laws():
-    """Three points: the prior start is Ewens', the sequential one that of the chain rule. False alarm 1e-5 each."""
-    data = np.array([0.0, 0.5, 2.0])
-    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(0.8))
-    density = naive.GaussianMixture(data[:, None], np.eye(1), np.eye(1) * 4, np.zeros(1), 0.8)
-    states = naive.all_partitions(3)
-    draws = 40_000
-    random = stream(8, 0)
-    prior = np.array(
-        [0.8 ** len(set(s)) * np.prod([np.prod(range(1, len(c))) for c in naive.clusters(s)]) for s in states]
-    )
-    for start, expected in (("prior", prior / prior.sum()), ("sequential", sequential_law(density, states))):
-        counts = np.zeros(len(states))
-        init = check_start(target, start)
-        for _ in range(draws):
-            counts[states.index(naive.canonical(start_chain(target, init, random).labels.tolist()))] += 1
-        assert chi_square_is_plausible(counts, expected * draws, 1e-5)
-
-
-def sequential_law(density, states):
-    """Average over all orders of the product of conditional laws of each point given those before it."""
-    from itertools import permutations
-
-    total = np.zeros(len(states))
-    orders = list(permutations(range(3)))
-    for order in orders:
-        for s, state in enumerate(states):
-            probability = 1.0
-            for count in range(1, 4):
-                placed = list(order[:count])
-                part = naive.GaussianMixture(
-                    density.data[placed], density.noise_cov, density.mean_cov, density.mean, density.alpha
-                )
-                labels = naive.canonical([state[m] for m in placed])
-                choices = naive.placements(labels, count - 1)
-                probability *= naive.conditional(part, labels, count - 1)[choices.index(labels)]
-            total[s] += probability / len(orders)
-    return total
+    assert chain.age[0] == 0

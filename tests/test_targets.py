@@ -150,7 +150,10 @@ NAN = math.nan
         (lambda: cp.GraphColoring([(0, 1)], 3, start=[0, 0]), "start must be a proper colouring, but vertices 0 and 1"),
         (lambda: cp.GraphColoring([(0, 1)], 3, start=[0, 1, 2]), "start must hold 2 labels"),
         (lambda: cp.GraphColoring([(0, 1)], 3, start=[0.0, 1.0]), "start must hold whole numbers"),
-        (lambda: cp.Target(np.zeros((0, 1)), small.scalar()[0].log_predictive), "points must have at least one row"),
+        (
+            lambda: cp.Target(np.zeros((0, 1)), small.scalar()[0].law.log_predictive),
+            "points must have at least one row",
+        ),
         (lambda: cp.Target(np.zeros((2, 1)), print), "log_predictive must be a function decorated"),
         (lambda: cp.conditional(small.scalar()[0], [0] * 5, 5), "n must be below the number of points, 5, got 5"),
         (lambda: cp.conditional(small.scalar()[0], [0] * 4, 1), "labels must hold 5 labels"),

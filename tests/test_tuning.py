@@ -6,15 +6,19 @@ import numpy as np
 import pytest
 
 import copartition as cp
+import naive
 import small
 from conftest import JIT_DISABLED
 from copartition import datasets
-from copartition.compiled.random import stream
+from copartition.chains.pair import advance_pair, start_pair
+from copartition.chains.start import check_start
+from copartition.chains.step import Step
+from copartition.core.random import stream
 from copartition.diagnostics import tuning
-from copartition.differences import advance_and_compare
 from copartition.functionals import bind_all
-from copartition.pair import NO_TRACE, advance_pair, start_pair
-from copartition.start import check_start
+from copartition.runs.meeting import pair_job
+from copartition.runs.pacing import Pause
+from copartition.runs.replicates import PairJob
 
 PAIRS = 100 if JIT_DISABLED else 400
 
@@ -90,23 +94,32 @@ def test_pairs_that_meet_at_once_leave_no_tail():
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_differences_are_those_of_the_two_chains_before_each_sweep(compiled):
+@pytest.mark.parametrize("lines", [1, 3, 4096])
+def test_differences_are_those_of_the_two_chains_before_each_sweep(compiled, lines, monkeypatch):
+    """Whoever evaluates the functionals, and however often what has been written down is taken out."""
+    monkeypatch.setattr("copartition.runs.replicates.LINES", lines)
     target, _ = small.scalar()
     count = cp.n_clusters() if compiled else cp.functional(lambda labels: labels.max() + 1)
     _, functionals = bind_all(target, [count, cp.largest_clusters(2)])
-    start = check_start(target, "singletons")
+    step, start = Step(coupling=cp.Maximal()), check_start(target, "singletons")
+    job = pair_job(target, functionals, step, start, lag=3, max_sweeps=1000, seed=1)
+    found, _ = PairJob(job, True, np.arange(3)).run(range(5), Pause())
+    assert found.met.all()
     for index in range(5):
-        pair = start_pair(target, cp.Maximal(), start, 3, stream(1, index))
-        random = stream(2, index)
-        pair, found = advance_and_compare(target, functionals, cp.Maximal(), pair, random, 1000)
-        assert pair.distance[0] == 0
-        pair, random, rows = start_pair(target, cp.Maximal(), start, 3, stream(1, index)), stream(2, index), []
+        random = stream(1, index)
+        pair, rows, distances = start_pair(target, step, start, 3, random), [], []
         while pair.distance[0] > 0:
             sizes = [np.sort(np.bincount(chain.labels))[::-1] for chain in (pair.x, pair.y)]
             x, y = ([np.sum(s > 0), s[0] / 5, (s[1] if len(s) > 1 else 0) / 5] for s in sizes)
             rows.append(np.subtract(x, y))
-            pair, _ = advance_pair(target, cp.Maximal(), pair, random, 1, NO_TRACE)
-        np.testing.assert_allclose(found, np.reshape(rows, (-1, 3)), atol=1e-15)
+            distances.append(naive.hamming(pair.x.labels, pair.y.labels))
+            pair, _ = advance_pair(target, step, pair, random, 1)
+        np.testing.assert_allclose(found.differences[index], np.reshape(rows, (-1, 3)), atol=1e-15)
+        assert found.distances[index].tolist() == [*distances, 0]
+        assert found.meeting_times[index] == 3 + len(rows)
+    some, _ = PairJob(job, False, np.array([0, 2])).run(range(5), Pause())
+    for one, whole in zip(some.differences, found.differences, strict=True):
+        assert np.array_equal(one, whole[:, [0, 2]])
 
 
 def test_differences_grow_with_the_number_of_clusters():
@@ -114,10 +127,11 @@ def test_differences_grow_with_the_number_of_clusters():
     data = np.arange(0, 400, 10.0)
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.1, mean_sd=100.0), cp.DirichletProcess(1.0))
     _, functionals = bind_all(target, [cp.n_clusters()])
-    pair = start_pair(target, cp.Transport(), check_start(target, "one_cluster"), 1, stream(1, 0))
-    pair, found = advance_and_compare(target, functionals, cp.Transport(), pair, stream(1, 1), 50)
-    assert pair.distance[0] == 0
-    assert found[0, 0] > 20
+    start = check_start(target, "one_cluster")
+    job = pair_job(target, functionals, Step(coupling=cp.Transport()), start, lag=1, max_sweeps=50, seed=1)
+    found, _ = PairJob(job, False, np.arange(1)).run([0], Pause())
+    assert found.met.all()
+    assert found.differences[0][0, 0] > 20
 
 
 # --- the pilot -------------------------------------------------------------------------------------------------------

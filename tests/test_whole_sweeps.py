@@ -13,24 +13,17 @@ import laws
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chain import chain_at
-from copartition.compiled.kernel import kernel, reference
-from copartition.compiled.random import stream
-from copartition.compiled.state import (
-    int1,
-    log_merge_type,
-    log_predictive_type,
-    model_type,
-    moves_type,
-    pair_type,
-    partner_type,
-    step_pair_type,
-    uint1,
-)
-from copartition.pair import NO_TRACE, advance_pair, couple
-from copartition.steps import count_pair
-from test_gibbs import assert_books_are_right, chi_square_is_plausible, mixture
+from copartition.chains.chain import chain_at
+from copartition.chains.pair import advance_pair, couple
+from copartition.chains.step import Step
+from copartition.core.compiling import kernel, reference
+from copartition.core.random import stream
+from copartition.core.room import grown_pair
+from copartition.core.status import DONE
+from copartition.core.steps import count_pair, law_type, model_type, pair_type, rule_type, stepper_type
+from copartition.core.types import int1, uint1
 from test_split_merge import four_points
+from test_sweeps import assert_books_are_right, chi_square_is_plausible, mixture
 
 
 @pytest.mark.parametrize("name", ["scalar", "bernoulli"])
@@ -115,49 +108,32 @@ def test_pairs_that_have_met_stay_together(coupling, kind, rng):
     renumber(pair.y, rng)
     count_pair(pair)
     random = stream(6, 6)
+    step = Step(split_merge, small.COUPLINGS[coupling])
     for _ in range(sweeps):
         assert pair.distance[0] == 0
-        pair = one_more(target, small.COUPLINGS[coupling], pair, random, split_merge)
+        pair = one_more(target, step, pair, random)
     assert len({*pair.x.labels.tolist()}) > 1
 
 
 def renumber(chain, rng):
     """Give the clusters of a chain other numbers."""
-    rows = chain.counts[0]
+    rows = chain.n_clusters[0]
     new = rng.permutation(rows)
     chain.labels[:] = new[chain.labels]
     for array in (chain.sizes, chain.sums):
         array[new] = array[:rows].copy()
 
 
-@kernel(
-    types.int64(
-        step_pair_type,
-        model_type,
-        pair_type,
-        moves_type,
-        log_predictive_type,
-        log_merge_type,
-        partner_type,
-        uint1,
-        int1,
-    )
-)
-def step_once(step, model, pair, moves, log_predictive, log_merge, partner, random, progress):
-    m, p, s = reference(model), reference(pair), reference(moves)
-    return step(m, p, s, log_predictive, log_merge, partner, random, progress)
+@kernel(types.int64(model_type, law_type, pair_type, stepper_type, rule_type, uint1, int1))
+def step_once(model, law, pair, stepper, rule, random, progress):
+    m, functions, p = reference(model), reference(law), reference(pair)
+    return stepper.together(m, functions, p, reference(stepper.moves), reference(rule), random, progress)
 
 
-def one_more(target, coupling, pair, random, split_merge):
+def one_more(target, step, pair, random):
     """One coupled step, also of a pair that has met."""
-    from copartition import steps
-    from copartition.compiled.state import grown_pair
-    from copartition.gibbs import DONE
-    from copartition.moves import moves_for
-
-    moves, progress = moves_for(target, split_merge, coupling), np.zeros(2, dtype=np.int64)
-    arguments = (moves, target.log_predictive, target.log_merge, coupling.partner, random, progress)
-    while step_once(steps.step_pair, target.model, pair, *arguments) != DONE:
+    arguments = (step.stepper(target), step.rule(target), random, np.zeros(2, dtype=np.int64))
+    while step_once(target.model, target.law, pair, *arguments) != DONE:
         pair = grown_pair(pair)
     return pair
 
@@ -172,7 +148,7 @@ def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     random = stream(1, 1)
     before = len(pair.x.sizes)
     for _ in range(2 if JIT_DISABLED else 40):
-        pair, _ = advance_pair(target, cp.Path(), pair, random, 1, NO_TRACE, 4)
+        pair, _ = advance_pair(target, Step(4, cp.Path()), pair, random, 1)
         assert_books_are_right(target, pair)
     assert len(pair.x.sizes) > before or JIT_DISABLED
 
@@ -213,6 +189,6 @@ def meetings(target, coupling, x, y):
     for index in range(2000):
         pair = couple(target, coupling, chain_at(target, np.array(x)), chain_at(target, np.array(y)))
         count_pair(pair)
-        pair, _ = advance_pair(target, coupling, pair, stream(3, index), 1, NO_TRACE)
+        pair, _ = advance_pair(target, Step(coupling=coupling), pair, stream(3, index), 1)
         met += pair.distance[0] == 0
     return met

@@ -22,6 +22,7 @@ import threading
 import types as python_types
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -185,9 +186,7 @@ def kernel(signature: Any, arguments: str = "") -> Callable[[Callable[..., Any]]
 
 
 def _find_kernel(module: str, qualified_name: str) -> Any:
-    import importlib
-
-    found: Any = importlib.import_module(module)
+    found: Any = import_module(module)
     for name in qualified_name.split("."):
         found = getattr(found, name)
     return found
@@ -200,15 +199,13 @@ def _load_numba() -> None:
     Numba tries whether SciPy's linear algebra can be imported. It is enough to know that SciPy is there: what needs it
     tries again.
     """
-    import numba.np.linalg as linalg
-
+    linalg: Any = import_module("numba.np.linalg")
     if "numba.np.arraymath" in sys.modules or not hasattr(linalg, "ensure_blas") or find_spec("scipy") is None:
         return
     ensure_blas = linalg.ensure_blas
     linalg.ensure_blas = lambda: None
     try:
-        import numba.np.arraymath as arraymath
-
+        arraymath: Any = import_module("numba.np.arraymath")
         arraymath.ensure_blas = ensure_blas
     finally:
         linalg.ensure_blas = ensure_blas

@@ -29,8 +29,9 @@ class KernelLibrary(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self._codegen._module_pass_manager()
-        manager.run(self._final_module, builder)
+        made = self._codegen._module_pass_manager()
+        manager, *builder = made if isinstance(made, tuple) else (made,)  # older versions have no builder
+        manager.run(self._final_module, *builder)
 
     def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
         """Return what the cache keeps: the machine code and its names.
@@ -96,7 +97,7 @@ class PartLowering(NativeLowering):
         result = state["cr"]
         # What Numba knows the function by, where there is none that Python can call: anything of its own that is
         # written in C will do. Called from Python, this one says that nothing is found.
-        handle = [].index
+        handle: Any = [].index
         state.targetctx.insert_user_function(handle, result.fndesc, [state.library])
         state["cr"] = result._replace(cfunc=handle)
         return True
