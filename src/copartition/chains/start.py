@@ -24,7 +24,7 @@ RANDOM_STARTS = {"prior": FROM_PRIOR, "sequential": SEQUENTIAL}
 class Start:
     """A start that is itself a short run: both chains of a pair make it, independently of each other.
 
-    The initial law of the chains is then the law after that run, which may be much closer to the target. The kernel
+    The initial law of the chains is then the law after that run, which may be much closer to the target. The step
     that the chains go on with is not touched, so estimates stay unbiased.
 
     Parameters
