@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import random
 import signal
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import clusters
 import copartition as cp
 import naive
 import small
@@ -112,44 +112,9 @@ def test_same_bits_in_batches_of_any_size(undisturbed, monkeypatch):
 
 @pytest.fixture(scope="module")
 def dask_cluster(tmp_path_factory):
-    """A real scheduler and two real workers, each a process of its own."""
-    distributed = pytest.importorskip("distributed")
-    folder = tmp_path_factory.mktemp("dask")
-    binary = Path(sys.executable).parent
-    tests = str(Path(__file__).parent)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([tests, str(Path(tests).parent / "examples")])}
-    file = folder / "scheduler.json"
-    quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    scheduler = subprocess.Popen(
-        [
-            binary / "dask",
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--no-dashboard",
-            "--scheduler-file",
-            file,
-        ],
-        **quiet,
-    )
-    while not file.exists():
-        time.sleep(0.1)
-    workers = [
-        subprocess.Popen(
-            [binary / "dask", "worker", "--scheduler-file", file, "--nthreads", "1", "--no-dashboard", "--no-nanny"],
-            **quiet,
-        )
-        for _ in range(2)
-    ]
-    client = distributed.Client(scheduler_file=str(file))
-    client.wait_for_workers(2, timeout=60)
-    yield client, workers
-    client.close()
-    for process in (*workers, scheduler):
-        process.terminate()
-        process.wait()
+    pytest.importorskip("distributed")
+    with clusters.dask_cluster(tmp_path_factory.mktemp("dask")) as (client, workers):
+        yield client, workers
 
 
 @pytest.mark.compiled

@@ -45,7 +45,7 @@ def folder_for(function: Callable[..., Any]) -> Path:
     name = f"{function.__module__}.{function.__qualname__}".replace("<locals>", "")[-80:]
     folder = edition / f"{name}-{_hash_of(function, (*LIBRARIES, CORE)).hex()[:20]}"
     if _mark_used(folder):
-        _keep_latest(edition.parent.iterdir(), EDITIONS)
+        _keep_latest(edition.parent.glob("[0-9a-f]" * 20), EDITIONS)  # fetched data lie there too
         _keep_latest(edition.glob(f"{name}-*"), VERSIONS)
     return folder
 

@@ -216,7 +216,7 @@ def _compile(function: Callable[..., Any], signature: Any) -> Any:
     if not Path(function.__code__.co_filename).exists():
         return _translate(function, signature, cache=False)  # typed in at a prompt: nothing to file it under
     folder = folder_for(function)
-    if function.__module__.startswith(f"{CORE}.") and not any(folder.rglob("*.nbi")):
+    if (function.__module__ or "").startswith(f"{CORE}.") and not any(folder.rglob("*.nbi")):
         announce_once("compiling, once: about 20 s")
     # Numba asks for the folder once, when the dispatcher is made; other people's functions must not land in ours.
     before = numba_settings.CACHE_DIR

@@ -11,32 +11,36 @@ from copartition.core.status import IMPOSSIBLE, INVALID
 
 @inner
 def add_log_prior(model, chain, n_choices):
-    """Add the log prior weights to the log weights of all choices."""
+    """Add the log prior weights to the log weights of all choices; return the largest, NaN if one is NaN."""
     m = model[0]
     c = chain[0]
     weights, sizes, log_size = c.weights, c.sizes, m.log_size
     existing = n_choices if m.palette > 0 else n_choices - 1
+    top = -np.inf
+    invalid = False
     for k in range(existing):
-        weights[k] += log_size[sizes[k]]
+        weight = weights[k] + log_size[sizes[k]]
+        weights[k] = weight
+        top = max(top, weight)
+        invalid |= weight != weight
     if existing < n_choices:
-        weights[existing] += m.log_new[min(existing, len(m.log_new) - 1)]
+        weight = weights[existing] + m.log_new[min(existing, len(m.log_new) - 1)]
+        weights[existing] = weight
+        top = max(top, weight)
+        invalid |= weight != weight
+    return np.nan if invalid else top
 
 
 @inner
-def exponentiate(weights, n_choices):
-    """Turn log weights into weights, the largest of which is 1; return their sum.
+def exponentiate(weights, n_choices, top):
+    """Turn log weights, of which `top` is the largest, into weights, the largest of which is 1; return their sum.
 
     The sum is NaN if a log weight is NaN or plus infinity, and 0 if all are minus infinity.
 
     A choice whose weight is below the rounding error of the largest is left out: exp(-40) is a 25th of 2^-53. No
     uniform number could select it, and short supports are what makes the transport problems small.
     """
-    top = -np.inf
-    invalid = False
-    for k in range(n_choices):
-        top = max(top, weights[k])
-        invalid |= weights[k] != weights[k]
-    if invalid or top == np.inf:
+    if not top < np.inf:
         return np.nan
     if top == -np.inf:
         return 0.0
@@ -57,8 +61,7 @@ def weigh(model, law, chain, n_choices, n):
     for k in range(n_choices):
         weights[k] = np.nan  # so that a function that forgets a choice is found out
     law[0].log_predictive(model, chain, n_choices, n)
-    add_log_prior(model, chain, n_choices)
-    return exponentiate(weights, n_choices)
+    return exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
 
 
 @inner

@@ -30,8 +30,7 @@ def fill(model, law, chain, random, order, use_data):
         else:
             for k in range(n_choices):
                 weights[k] = 0.0
-            add_log_prior(model, chain, n_choices)
-            total = exponentiate(weights, n_choices)
+            total = exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
         if not total > 0.0:
             order[0] = n
             return refusal_of(total)

@@ -1,0 +1,55 @@
+"""Runs of every kind that takes an executor, small ones, each as the arrays that it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import copartition as cp
+import small
+
+SETTINGS = {"burn_in": 1, "min_sweeps": 6, "lag": 2, "seed": 5, "init": "prior"}
+BOTH = [cp.n_clusters(), cp.largest_clusters(2)]
+
+
+def target():
+    return small.scalar()[0]
+
+
+def estimate(executor, **more):
+    e = cp.estimate(target(), BOTH, replicates=40, executor=executor, **SETTINGS, **more)
+    return {"bits": [e.values, e.meeting_times, e.met, e.sweeps, e.numbers], "seconds": e.seconds}
+
+
+def meeting_times(executor, **more):
+    m = cp.meeting_times(
+        target(), replicates=40, coupling="maximal", lag=2, init="prior", trace=True, seed=9, executor=executor, **more
+    )
+    return {"bits": [m.meeting_times, m.met, *m.traces], "seconds": m.seconds}
+
+
+def sample(executor, **more):
+    s = cp.sample(
+        target(), BOTH[1], sweeps=30, burn_in=2, chains=5, split_merge=1, init="prior", seed=4, executor=executor, **more
+    )
+    return {"bits": [s.draws], "seconds": s.seconds}
+
+
+def tune(executor, **more):
+    t = cp.tune(target(), BOTH, pairs=100, seed=3, executor=executor, **more)
+    numbers = [t.lag, t.burn_in, t.min_sweeps, t.split_merge, t.pilot_sweeps, *map(astuple, t.stages)]
+    return {"bits": [t.variance, t.pilot.meeting_times, *numbers], "seconds": t.pilot.seconds}
+
+
+def estimate_within(executor, **more):
+    e = cp.estimate_within(target(), BOTH, workers=12, deadline=cp.Sweeps(40), executor=executor, **SETTINGS, **more)
+    return {"bits": [e.values, e.completed, e.sweeps, e.meeting_times], "seconds": e.seconds}
+
+
+def sample_within(executor, **more):
+    e = cp.sample_within(
+        target(), BOTH[1], workers=12, deadline=cp.Sweeps(40), burn_in=3, split_merge=1, seed=4, executor=executor, **more
+    )
+    return {"bits": [e.values, e.sweeps], "seconds": e.seconds}
+
+
+RUNS = {f.__name__: f for f in (estimate, meeting_times, sample, tune, estimate_within, sample_within)}
