@@ -29,13 +29,22 @@ def meeting_times(executor, **more):
 
 def sample(executor, **more):
     s = cp.sample(
-        target(), BOTH[1], sweeps=30, burn_in=2, chains=5, split_merge=1, init="prior", seed=4, executor=executor, **more
+        target(),
+        BOTH[1],
+        sweeps=30,
+        burn_in=2,
+        chains=5,
+        split_merge=1,
+        init="prior",
+        seed=4,
+        executor=executor,
+        **more,
     )
     return {"bits": [s.draws], "seconds": s.seconds}
 
 
 def tune(executor, **more):
-    t = cp.tune(target(), BOTH, pairs=100, seed=3, executor=executor, **more)
+    t = cp.tune(target(), BOTH[1], pairs=100, init="sequential", seed=3, executor=executor, **more)
     numbers = [t.lag, t.burn_in, t.min_sweeps, t.split_merge, t.pilot_sweeps, *map(astuple, t.stages)]
     return {"bits": [t.variance, t.pilot.meeting_times, *numbers], "seconds": t.pilot.seconds}
 
@@ -47,7 +56,15 @@ def estimate_within(executor, **more):
 
 def sample_within(executor, **more):
     e = cp.sample_within(
-        target(), BOTH[1], workers=12, deadline=cp.Sweeps(40), burn_in=3, split_merge=1, seed=4, executor=executor, **more
+        target(),
+        BOTH[1],
+        workers=12,
+        deadline=cp.Sweeps(40),
+        burn_in=3,
+        split_merge=1,
+        seed=4,
+        executor=executor,
+        **more,
     )
     return {"bits": [e.values, e.sweeps], "seconds": e.seconds}
 

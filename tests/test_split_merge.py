@@ -377,7 +377,7 @@ def test_chains_grow_between_moves(rng):
 
 @cp.evaluation
 def log_posterior(model, chain, law, parameters, out):
-    """Log posterior of a Gaussian mixture with one kappa, up to a constant."""
+    """Log posterior of a Gaussian mixture with one kappa, up to a constant; its parameter is the number of columns."""
     kappa = model[0].parameters[0]
     log_size, log_new = model[0].log_size, model[0].log_new
     total = 0.0
@@ -386,7 +386,7 @@ def log_posterior(model, chain, law, parameters, out):
         squares = 0.0
         for d in range(chain[0].sums.shape[1]):
             squares += chain[0].sums[k, d] ** 2
-        total += 0.5 * squares / (kappa + size) - 0.5 * chain[0].sums.shape[1] * np.log((kappa + size) / kappa)
+        total += 0.5 * squares / (kappa + size) - 0.5 * parameters[0] * np.log((kappa + size) / kappa)
         total += log_new[0]
         for smaller in range(1, size):
             total += log_size[smaller]
@@ -397,7 +397,8 @@ def log_posterior(model, chain, law, parameters, out):
 def test_long_chains_with_and_without_moves_agree_on_the_rna_seq_data(rna_seq):
     """Shares of the five largest clusters, their number and the log posterior, within 4 standard errors."""
     target = cp.Mixture(rna_seq, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(1.0))
-    for h in (cp.largest_clusters(5), cp.n_clusters(), cp.functional(log_posterior, 1)):
+    own = cp.Functional("log_posterior", log_posterior, 1, [rna_seq.shape[1]])
+    for h in (cp.largest_clusters(5), cp.n_clusters(), own):
         plain, moved = (
             cp.sample(target, h, split_merge=count, sweeps=40_000, burn_in=3_000, chains=4, seed=count)
             for count in (0, 10)

@@ -11,7 +11,7 @@ the callee reads the tuple back with ``pointer[0]``, and only the fields it uses
 *The cache knows what a kernel depends on*: see `copartition.core.cache`.
 
 From Python, kernels are called past Numba's dispatcher, which cannot convert tuples that hold functions. What it would
-have checked, the types of all arrays, is checked here (`copartition.core.types.handed_over`).
+have checked, the types of all arrays, is checked here (`copartition.core.types.check_of`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from copartition.core.announcing import announce_once
 from copartition.core.cache import CORE, folder_for, numba_settings
 from copartition.core.complaints import complaint
 from copartition.core.parts import KernelCompiler, PartCompiler
-from copartition.core.types import handed_over
+from copartition.core.types import check_of
 
 JIT_DISABLED = bool(numba_settings.DISABLE_JIT)
 
@@ -125,6 +125,7 @@ class Kernel:
         self.__module__ = function.__module__
         self._compiled: Any = function if JIT_DISABLED else None
         self._entry: Callable[..., Any] = function
+        self._checks: list[Callable[[Any], Any]] = []
 
     @property
     def compiled(self) -> Any:
@@ -134,6 +135,7 @@ class Kernel:
                 if self._compiled is None:
                     compiled = _compile(self.function, self.signature)
                     self._entry = compiled.overloads[tuple(self.signature.args)].entry_point
+                    self._checks = [check_of(kind) for kind in self.signature.args]
                     self._compiled = compiled
         return self._compiled
 
@@ -142,9 +144,9 @@ class Kernel:
         if JIT_DISABLED:
             return self.function(*arguments)
         _ = self.compiled
-        if len(arguments) != len(self.signature.args):
-            raise TypeError(f"{self!r} takes {len(self.signature.args)} arguments, got {len(arguments)}.")
-        return self._entry(*map(handed_over, arguments, self.signature.args))
+        if len(arguments) != len(self._checks):
+            raise TypeError(f"{self!r} takes {len(self._checks)} arguments, got {len(arguments)}.")
+        return self._entry(*[check(one) for check, one in zip(self._checks, arguments, strict=True)])
 
     def __reduce__(self) -> tuple[Any, ...]:
         if "<locals>" in self.function.__qualname__:
@@ -236,8 +238,9 @@ def _translate(function: Callable[..., Any], signature: Any, cache: bool) -> Any
         compiled = numba.njit(signature, cache=cache, **options)(function)
     except (NumbaError, NumbaRuntimeError, NameError) as error:
         raise complaint(function, error) from error
-    # Whenever a kernel is passed to another one, Numba looks up which of its versions fits, for longer than a small
-    # run takes (50 microseconds, twice). There is one version.
+    # Whenever a kernel is passed to another one, Numba looks up which of its versions fits and where it is, for longer
+    # than a small run takes. There is one version, and it stays where it is.
     only = compiled.get_compile_result(signature)
+    only.library.get_pointer_to_function = lru_cache(only.library.get_pointer_to_function)
     compiled.get_compile_result = lambda _: only
     return compiled

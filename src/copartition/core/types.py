@@ -6,6 +6,7 @@ tuple. `type_of` turns that into the type that Numba wants to be told, so that i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, get_type_hints
 
@@ -48,33 +49,45 @@ def pointer(annotation: Any) -> Any:
     return types.CPointer(type_of(annotation))
 
 
-def handed_over(value: Any, kind: Any) -> Any:
-    """Return an argument as machine code takes it: kernels compiled, and every array checked to be of its type.
+def check_of(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that takes an argument of this type and returns it as machine code takes it.
 
-    Machine code would read an array of another type as if it were of this one.
+    Kernels are passed as machine code. Every array is checked to be of its type: machine code would read an array of
+    another type as if it were of this one.
     """
     if isinstance(kind, types.Array):
-        if not (value.dtype == _dtype_of(kind) and value.ndim == kind.ndim and value.flags.c_contiguous):
-            raise TypeError(f"A kernel takes {kind}, got an array of {value.ndim} dimensions of {value.dtype}.")
-        return value
+        return _check_of_array(kind)
     if isinstance(kind, types.FunctionType):
-        return value.compiled
-    fields = getattr(kind, "types", None)  # of a tuple
-    if fields is None:
-        return value
-    if len(value) != len(fields):
-        raise TypeError(f"A kernel takes {kind}, got {len(value)} fields.")
-    items = [handed_over(item, field) for item, field in zip(value, fields, strict=True)]
-    if not _holds_functions(kind):
-        return value
-    return kind.instance_class(*items) if isinstance(kind, types.NamedTuple | types.NamedUniTuple) else tuple(items)
+        return lambda kernel: kernel.compiled
+    if hasattr(kind, "types"):
+        return _check_of_tuple(kind)
+    return lambda number: number
 
 
-@cache
-def _dtype_of(kind: Any) -> np.dtype[Any]:
-    return np.dtype(str(kind.dtype))
+def _check_of_array(kind: Any) -> Callable[[np.ndarray], np.ndarray]:
+    dtype, n_dimensions = np.dtype(str(kind.dtype)), kind.ndim
+
+    def check(array: np.ndarray) -> np.ndarray:
+        if array.dtype != dtype or array.ndim != n_dimensions or not array.flags.c_contiguous:
+            raise TypeError(f"A kernel takes {kind}, got an array of {array.ndim} dimensions of {array.dtype}.")
+        return array
+
+    return check
 
 
-@cache
+def _check_of_tuple(kind: Any) -> Callable[[Any], Any]:
+    checks = [check_of(field) for field in kind.types]
+    make = kind.instance_class._make if isinstance(kind, types.NamedTuple | types.NamedUniTuple) else tuple
+    holds_functions = _holds_functions(kind)
+
+    def check(value: Any) -> Any:
+        if len(value) != len(checks):
+            raise TypeError(f"A kernel takes {kind}, got {len(value)} fields.")
+        items = [one(item) for one, item in zip(checks, value, strict=True)]
+        return make(items) if holds_functions else value
+
+    return check
+
+
 def _holds_functions(kind: Any) -> bool:
-    return any(isinstance(field, types.FunctionType | types.BaseTuple) for field in kind.types)
+    return isinstance(kind, types.FunctionType) or any(_holds_functions(one) for one in getattr(kind, "types", ()))

@@ -29,6 +29,7 @@ from copartition.runs.estimating import ReplicateError
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.replicates import Job, Runner
+from copartition.runs.sampling import prepare_chains
 from copartition.targets.base import Target
 from copartition.validation import integer, positive_number, shorten
 
@@ -140,9 +141,9 @@ class _Shifts:
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_ShiftRows, None]:
         """Do what some workers do, one after another, in this thread."""
-        self.job.prepare()
-        work = _work if self.unbiased else _average
-        rows = [work(self.job, self.deadline, number, pause) for number in numbers]
+        job, work = self.job, _work if self.unbiased else _average
+        job.prepare() if self.unbiased else prepare_chains(job.target, job.functionals[0], job.step, job.start)
+        rows = [work(job, self.deadline, number, pause) for number in numbers]
         return _ShiftRows(np.array(numbers), np.array([row.seconds for row in rows]), rows), None
 
 

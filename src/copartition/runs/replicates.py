@@ -23,7 +23,9 @@ from copartition.core.estimator import Batch, Question, Times, new_diary, new_ta
 from copartition.core.random import stream
 from copartition.core.room import grown_pair, moves_of
 from copartition.core.state import Pair
+from copartition.core.steps import reset_chain
 from copartition.functionals import Functional, arranged, evaluate_at
+from copartition.functionals.base import nothing
 from copartition.results import Outcomes
 from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
 from copartition.targets.base import Target
@@ -75,7 +77,7 @@ class Job:
         """Compile what is going to be used, so that the time of no replicate includes it."""
         law = self.target.law
         functions = [f.evaluate for f in self.functionals if isinstance(f.evaluate, Kernel)]
-        prepare(run_batch, law.log_predictive, law.log_merge, *self.step.kernels, *functions)
+        prepare(run_batch, reset_chain, nothing, law.log_predictive, law.log_merge, *self.step.kernels, *functions)
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
         """Run some replicates, one after another, in this thread.

@@ -15,7 +15,7 @@ from copartition.chains.start import Beginning, check_start, start_chain
 from copartition.chains.step import Step
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.random import stream
-from copartition.core.steps import make_recorded_steps, make_steps
+from copartition.core.steps import begin_chain, make_recorded_steps, make_steps, reset_chain
 from copartition.functionals import Functional, bind_all
 from copartition.runs.defaults import choose_split_merge
 from copartition.runs.everything import run_all
@@ -121,10 +121,7 @@ class ChainJob:
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
         """Run some chains, one after another, in this thread."""
-        law, evaluate = self.target.law, self.functional.evaluate
-        own = [evaluate] if isinstance(evaluate, Kernel) else []
-        # Compiling is not part of the time of a chain.
-        prepare(make_steps, make_recorded_steps, self.step.alone, law.log_predictive, law.log_merge, *own)
+        prepare_chains(self.target, self.functional, self.step, self.start)
         draws, seconds = [], []
         for number in numbers:
             begin = time.thread_time()
@@ -152,6 +149,13 @@ class ChainJob:
             draws[done : done + made] = rows[:, self.columns]
             done += made
         return draws
+
+
+def prepare_chains(target: Target, functional: Functional, step: Step, start: Beginning) -> None:
+    """Compile what ordinary chains use, so that the time of none includes it."""
+    law, own = target.law, [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
+    own += [begin_chain] if start.is_random else []
+    prepare(make_steps, make_recorded_steps, reset_chain, step.alone, law.log_predictive, law.log_merge, *own)
 
 
 def run_chains(task: ChainJob, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:
