@@ -2,7 +2,8 @@
  *
  * Same model (Gaussian clusters with known variances, Dirichlet process), same arithmetic (tables by cluster size, one
  * pass over the dimensions per cluster, a draw from unnormalised weights), same generator (xoshiro256++). Clusters are
- * numbered in order of creation here too. Compiled with -O3 -march=native -ffast-math and called through ctypes.
+ * numbered in order of creation here too. Compiled with -O3 -march=native -ffast-math, the number of columns a
+ * constant (-DCOLUMNS=50), and called through ctypes.
  */
 #include <math.h>
 #include <stdint.h>
@@ -24,9 +25,10 @@ static inline double uniform(uint64_t *s) {
 
 /* points: n x d in units of the noise; table: for each size log normaliser + log size, shrinkage, half precision;
  * log_new: log(alpha) + log normaliser of size 0. State (labels, sizes, sums, count) is changed in place. */
-int64_t sweeps(int64_t how_many, int64_t n, int64_t d, const double *restrict points, const double *restrict table,
+int64_t sweeps(int64_t how_many, int64_t n, const double *restrict points, const double *restrict table,
                double log_new, int64_t capacity, int64_t *restrict labels, int64_t *restrict sizes,
                double *restrict sums, int64_t count, uint64_t *restrict state) {
+    const int64_t d = COLUMNS;
     double *restrict weights = malloc(capacity * sizeof(double));
     for (int64_t sweep = 0; sweep < how_many; sweep++) {
         for (int64_t i = 0; i < n; i++) {

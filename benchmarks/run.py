@@ -10,9 +10,11 @@ import runs
 import scaling
 import solver
 import sweeps
+import versions
 from report import Report
 
 PARTS = {
+    "versions": versions.measure,
     "sweeps": sweeps.measure,
     "solver": solver.measure,
     "scaling": scaling.measure,

@@ -1,7 +1,8 @@
-"""This version against an earlier one: the same work by both, taking turns, through the public side of the package.
+"""The present version against an earlier one: the same work by both, taking turns, through the public names.
 
-``python benchmarks/run.py versions`` compares with the last release, or with the revision that the environment variable
-``BASE`` names. Each version runs in a process of its own; a round is one piece of work by either.
+``python benchmarks/run.py versions`` compares with the last revision before the kernels moved to ``core/``, or with the
+one that the environment variable ``BASE`` names. Each version runs in a process of its own; a round is one piece of
+work by either.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ def work(name, what, count):
     target = TARGETS[name]() if name not in made else made[name]
     made[name] = target
     before = time.process_time()
-    if what == "single":
-        cp.sample(target, cp.n_clusters(), sweeps=count, burn_in=0, chains=1, split_merge=0, executor=here)
-        return time.process_time() - before
     coupling, _, moves = what.partition("+")
+    if coupling == "single":
+        cp.sample(target, cp.n_clusters(), sweeps=count, burn_in=0, chains=1, split_merge=int(moves or 0),
+                  executor=here)
+        return time.process_time() - before
     cp.estimate(target, cp.n_clusters(), replicates=count, burn_in=0, min_sweeps=0, lag=20, coupling=coupling,
                 split_merge=int(moves or 0), max_sweeps=420, seed=1, executor=here)
     return time.process_time() - before
@@ -54,6 +56,7 @@ WORK = [
     ("Figure 1A", "single", 10_000),
     ("1,000 points", "single", 800),
     ("colouring", "single", 8000),
+    ("Figure 1A", "single+4", 5000),
     ("RNA-seq", "transport", 20),
     ("Figure 1A", "transport", 60),
     ("1,000 points", "transport", 1),

@@ -16,7 +16,9 @@ import small
 
 FILE = Path(__file__).with_name("bits.json")
 RNG_DATA = np.random.default_rng(11)
-PLANE = np.concatenate([RNG_DATA.normal(-2, 1, (25, 2)), RNG_DATA.normal(2, 1, (20, 2)), RNG_DATA.normal(0, 1, (15, 2))])
+PLANE = np.concatenate(
+    [RNG_DATA.normal(-2, 1, (25, 2)), RNG_DATA.normal(2, 1, (20, 2)), RNG_DATA.normal(0, 1, (15, 2))]
+)
 
 
 def plane():

@@ -18,13 +18,15 @@ from copartition.core.compiling import inner, kernel, reference
 from copartition.core.conditional import weigh
 from copartition.core.matching import join, match_clusters
 from copartition.core.room import pair_of
+from copartition.core.state import Rule
 from copartition.core.steps import (
     chain_type,
     count_pair,
+    coupled_type,
     law_type,
     model_type,
+    moves_type,
     pair_type,
-    rule_type,
     stepper_type,
 )
 from copartition.core.types import Int1, float2, type_of, uint1
@@ -49,7 +51,7 @@ def end_of_piece(partner, pair, n_x, n_y, total_x, total_y, i, begin):
             high = middle
 
 
-@kernel(types.void(model_type, law_type, pair_type, rule_type, types.int64, float2))
+@kernel(types.void(model_type, law_type, pair_type, type_of(Rule), types.int64, float2))
 def law_kernel(model, law, pair, rule, n, joint):
     """Write the joint law of the two choices of point n: lengths of pieces of u, times the law of the first choice."""
     m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
@@ -185,24 +187,24 @@ def draw_steps(model, law, chain, stepper, random, trips, draws):
         model_type,
         law_type,
         pair_type,
-        stepper_type,
-        rule_type,
+        moves_type,
+        coupled_type,
         uint1,
         types.UniTuple(type_of(Trips), 2),
         types.int64,
     )
 )
-def draw_pair_steps(model, law, pair, stepper, rule, random, trips, draws):
+def draw_pair_steps(model, law, pair, moves, coupled, random, trips, draws):
     """Count where coupled steps from two partitions lead; return how often the chains have met."""
     m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
-    moves, r = reference(stepper.moves), reference(rule)
+    s, r = reference(moves), reference(coupled.rule)
     of_x, of_y = trips
     met = 0
     for _ in range(draws):
         reset(m, x, of_x.start)
         reset(m, y, of_y.start)
         recount_pair(p)
-        stepper.together(m, functions, p, moves, r, random, of_x.progress)
+        coupled.together(m, functions, p, s, r, random, of_x.progress)
         count_trip(x, of_x)
         count_trip(y, of_y)
         met += have_met(p)
@@ -228,5 +230,7 @@ def counted_pair_steps(target, coupling, x, y, split_merge, random, draws):
     trips = trips_from(x), trips_from(y)
     step = Step(split_merge, coupling)
     pair = couple(target, coupling, *[chain_at(target, one.start) for one in trips])
-    met = draw_pair_steps(target.model, target.law, pair, step.stepper(target), step.rule(target), random, trips, draws)
+    met = draw_pair_steps(
+        target.model, target.law, pair, step.stepper(target).moves, step.coupled(target), random, trips, draws
+    )
     return trips[0].counts, trips[1].counts, met

@@ -50,7 +50,7 @@ def test_json_is_what_the_package_gives(table):
         "estimate", table, "--columns", "x", *MODEL, *SHORT, "--seed", "3", "--functional", "n_clusters", "--json"
     )
     assert result.exit_code == 0, result.output
-    answer = json.loads(result.output)
+    answer = json.loads(result.stdout)
     target = cp.Mixture([0.0, 0.1, 5.0, 5.5], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     e = cp.estimate(
         target, cp.n_clusters(), replicates=int(FAST[1]), lag=2, burn_in=1, min_sweeps=3, seed=3, init="one_cluster"
@@ -60,13 +60,23 @@ def test_json_is_what_the_package_gives(table):
     assert answer["made_by"]["seed"] == 3
 
 
+def test_warnings_of_the_estimate_come_first(table):
+    result = call(
+        "estimate", table, "--columns", "x", *MODEL, *SHORT, "--replicates", "5", "--functional", "n_clusters"
+    )
+    target = cp.Mixture([0.0, 0.1, 5.0, 5.5], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    e = cp.estimate(target, cp.n_clusters(), replicates=5, lag=2, burn_in=1, min_sweeps=3, init="one_cluster")
+    assert any(warning.startswith("FEW REPLICATES: There are only 5") for warning in e.warnings)
+    assert result.stdout.splitlines()[: len(e.warnings)] == e.warnings
+
+
 def test_meet_and_the_bundled_example():
     if JIT_DISABLED:
         pytest.skip("82 galaxies take too long in plain Python")
     result = call("meet", "--example", "galaxies", *FAST)
     assert result.exit_code == 0, result.output
     assert "40 pairs, coupling Path(), 4 split-merge moves a sweep, lag 2" in result.output
-    answer = json.loads(call("meet", "--example", "galaxies", *FAST, "--json", "--coupling", "maximal").output)
+    answer = json.loads(call("meet", "--example", "galaxies", *FAST, "--json", "--coupling", "maximal").stdout)
     assert len(answer["meeting_times"]) == 40
     assert answer["coupling"] == "Maximal()"
     assert datasets.galaxies().mean() == pytest.approx(20.8315, abs=1e-3)  # published: 20.83
@@ -76,7 +86,7 @@ def test_stores_go_on(table, tmp_path):
     store = tmp_path / "run.db"
     assert call("estimate", table, *MODEL, *SHORT, "--store", store).exit_code == 0
     result = call("estimate", table, *MODEL, *SHORT, "--store", store, "--replicates", "5", "--json")
-    assert json.loads(result.output)["replicates"] == 5
+    assert json.loads(result.stdout)["replicates"] == 5
     other = call("estimate", table, *MODEL, *SHORT, "--store", store, "--lag", "3")
     assert other.exit_code == 2
     assert "belongs to another run: settings is" in other.output
@@ -188,7 +198,7 @@ def test_tune_recommends_what_the_package_does(table):
     assert answer.exit_code == 0, answer.output
     target = cp.Mixture([0.0, 0.1, 5.0, 5.5], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     t = cp.tune(target, cp.n_clusters(), pairs=100, seed=3, init="one_cluster")
-    found = json.loads(answer.output)
+    found = json.loads(answer.stdout)
     assert (found["lag"], found["burn_in"], found["min_sweeps"]) == (t.lag, t.burn_in, t.min_sweeps)
     words = call("tune", table, "--columns", "x", *MODEL, *PILOT, "--seed", "3", "--stderr", "0.01")
     wanted = t.replicates_for(0.01)
@@ -208,10 +218,44 @@ def test_estimate_tuned_and_to_a_precision(table):
     options = ["--columns", "x", *MODEL, "--functional", "n_clusters", "--tune", "--target-stderr", "0.05", "--json"]
     result = call("estimate", table, *options)
     assert result.exit_code == 0, result.output
-    answer = json.loads(result.output)
+    answer = json.loads(result.stdout)
     assert answer["stderr"][0] <= 0.05
     assert answer["made_by"]["precision"]["reached"]
     assert answer["made_by"]["settings"]["min_sweeps"] == 10 * answer["made_by"]["settings"]["burn_in"]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("options", "executor"), [([], None), (["--threads", "2"], 2), (["--processes"], "processes")])
+def test_pilot_and_estimate_run_where_they_are_told_to(table, monkeypatch, options, executor):
+    told = []
+
+    def keep(run):
+        def kept(*arguments, **named):
+            told.append((run.__name__, named["executor"]))
+            return run(*arguments, **(named | {"executor": 1}))
+
+        return kept
+
+    for run in (cp.tune, cp.estimate):
+        monkeypatch.setattr(cp, run.__name__, keep(run))
+    wanted = ["--columns", "x", *MODEL, "--functional", "n_clusters", "--replicates", "3", "--tune"]
+    result = call("estimate", table, *wanted, *options)
+    assert result.exit_code == 0, result.output
+    assert told == [("tune", executor), ("estimate", executor)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--threads", "0"], "'--threads': 0 is not in the range"),
+        (["--threads", "2", "--processes"], "Give one of --dask, --processes and --threads, not several"),
+    ],
+)
+def test_places_that_make_no_sense_are_refused(table, options, message):
+    result = call("estimate", table, *MODEL, *SHORT, *options)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
 
 
 @pytest.fixture

@@ -466,7 +466,7 @@ def test_arrays_inside_tuples_are_checked_too():
     dealing = moves.room._replace(sides=moves.room.sides._replace(sums=moves.room.sides.sums.astype(np.float32)))
 
     def call(model=model, chain=chain, moves=moves, law=law):
-        stepper = steps.Stepper(steps.step_chain, steps.step_pair, moves)
+        stepper = steps.Stepper(steps.step_chain, moves)
         return steps.make_steps(model, law, chain, stepper, random, progress, 0)
 
     assert call() == 0

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bernoulli
 import clusters
 import copartition as cp
 import naive
@@ -169,6 +170,60 @@ def test_a_store_refuses_another_run_and_says_what_differs(tmp_path):
     with pytest.raises(cp.StoreError, match=r"target is .*5 points x 2"):
         cp.estimate(small.diagonal()[0], [cp.n_clusters(), cp.largest_clusters(2)], store=path, **SETTINGS)
     assert path.read_bytes() == before
+
+
+class Nameless(cp.Component):
+    """A component that does not say what it is."""
+
+    def prepare(self, data):
+        return bernoulli.Bernoulli(0.5, 0.5).prepare(data)
+
+
+@pytest.mark.parametrize("kind", ["component", "target"])
+def test_a_store_goes_on_with_a_model_that_does_not_say_what_it_is(tmp_path, kind):
+    """Python's own words for such an object have its address, which is another one in every process."""
+    prior = cp.DirichletProcess(1.0)
+
+    def model(kind):
+        if kind == "component":
+            return cp.Mixture(small.YES_NO, Nameless(), prior)
+        return cp.Target(small.YES_NO, bernoulli.log_predictive, prior, parameters=[0.5, 0.5])
+
+    models = [model(kind) for _ in range(2)]
+    assert repr(models[0]) != repr(models[1])
+    for count, one in enumerate(models, start=2):
+        e = cp.estimate(one, cp.n_clusters(), replicates=count, store=tmp_path / "run.db", **SETTINGS)
+        assert len(e.values) == count
+    assert "0x" not in str(e.made_by)
+    # Another model that says the same of itself is another model all the same.
+    other = cp.Target(small.YES_NO, bernoulli.log_predictive, prior, parameters=[0.5, 0.6])
+    with pytest.raises(cp.StoreError, match=r"belongs to another run: (fingerprint|target) is"):
+        cp.estimate(other, cp.n_clusters(), replicates=4, store=tmp_path / "run.db", **SETTINGS)
+
+
+@pytest.mark.parametrize("name", small.TARGETS)
+def test_a_store_says_what_was_assumed(tmp_path, name):
+    path = tmp_path / "run.db"
+    call = {"replicates": 2, "burn_in": 1, "min_sweeps": 3, "lag": 1, "store": path}
+    cp.estimate(small.TARGETS[name]()[0], cp.n_clusters(), **call)
+    said = cp.Estimate.load(path).made_by["assumptions"]
+    assert isinstance(said, list)
+    assert said
+    assert all(sentence[0].isupper() and sentence.endswith(".") and "\n" not in sentence for sentence in said)
+    numbers = {
+        "scalar": ["0.8 (noise_sd)", "1.7 (mean_sd)", "0.3 (mean)", "0.9 (alpha)"],
+        "diagonal": ["[0.8, 1.5] (noise_sd)", "[1.7, 0.9] (mean_sd)", "1.4 (alpha)"],
+        "full": ["(noise_cov)", "(mean_cov)", "0.7 (alpha)"],
+        "proportional": ["(noise_cov)", "(mean_cov)", "0.7 (alpha)"],
+        "coloring": ["4 colours"],
+        "bernoulli": ["Bernoulli(a=0.5, b=1.5)", "1.1 (alpha)"],
+    }
+    assert all(number in " ".join(said) for number in numbers[name])
+    # It is said for people: a version that puts it into other words goes on with the same store.
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE description SET value = '[\"In other words.\"]' WHERE key = 'assumptions'")
+    connection.close()
+    assert len(cp.estimate(small.TARGETS[name]()[0], cp.n_clusters(), **(call | {"replicates": 3})).values) == 3
 
 
 def test_a_store_can_be_read_while_it_is_written(tmp_path, undisturbed):

@@ -248,6 +248,18 @@ def test_text_is_escaped_everywhere(tmp_path):
     assert " ".join(found.text).count("alert('<b>&\"$x$')") >= 6
 
 
+def test_page_says_what_was_assumed(full_estimate, tmp_path):
+    cp.write_report(full_estimate, tmp_path / "report.html")
+    page = Items()
+    page.feed((tmp_path / "report.html").read_text(encoding="utf-8"))
+    said = [words(text) for heading, _, text in page.items if heading == "What was assumed"]
+    assert said == full_estimate.made_by["assumptions"]
+    assert any("0.8 (noise_sd)" in sentence for sentence in said)
+    cp.write_report(described(good_estimate(), assumptions=[NASTY]), tmp_path / "report.html")
+    assert "<script" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert NASTY in " ".join(parsed(tmp_path / "report.html").text)
+
+
 def test_pages_without_a_distance_or_a_heat_map(tmp_path):
     e = good_estimate()
     met = e.met.copy()

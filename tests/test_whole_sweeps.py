@@ -20,7 +20,7 @@ from copartition.core.compiling import kernel, reference
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
 from copartition.core.status import DONE
-from copartition.core.steps import count_pair, law_type, model_type, pair_type, rule_type, stepper_type
+from copartition.core.steps import count_pair, coupled_type, law_type, model_type, moves_type, pair_type
 from copartition.core.types import int1, uint1
 from test_split_merge import four_points
 from test_sweeps import assert_books_are_right, chi_square_is_plausible, mixture
@@ -124,15 +124,15 @@ def renumber(chain, rng):
         array[new] = array[:rows].copy()
 
 
-@kernel(types.int64(model_type, law_type, pair_type, stepper_type, rule_type, uint1, int1))
-def step_once(model, law, pair, stepper, rule, random, progress):
+@kernel(types.int64(model_type, law_type, pair_type, moves_type, coupled_type, uint1, int1))
+def step_once(model, law, pair, moves, coupled, random, progress):
     m, functions, p = reference(model), reference(law), reference(pair)
-    return stepper.together(m, functions, p, reference(stepper.moves), reference(rule), random, progress)
+    return coupled.together(m, functions, p, reference(moves), reference(coupled.rule), random, progress)
 
 
 def one_more(target, step, pair, random):
     """One coupled step, also of a pair that has met."""
-    arguments = (step.stepper(target), step.rule(target), random, np.zeros(2, dtype=np.int64))
+    arguments = (step.stepper(target).moves, step.coupled(target), random, np.zeros(2, dtype=np.int64))
     while step_once(target.model, target.law, pair, *arguments) != DONE:
         pair = grown_pair(pair)
     return pair

@@ -28,7 +28,11 @@ PROCESSES = ["processes", "pool of processes", "dask"]
 class Remote(Executor):
     """An executor of a kind that is not known: all that goes there and comes back is sent as bytes."""
 
+    def __init__(self):
+        self.batches = 0
+
     def submit(self, function, /, *arguments):
+        self.batches += 1
         function, arguments = pickle.loads(pickle.dumps((function, arguments)))
         future = Future()
         future.set_result(pickle.loads(pickle.dumps(function(*arguments))))
@@ -49,6 +53,10 @@ class Recording(ThreadPoolExecutor):
     def _run(self, function, *arguments):
         self.threads.add(threading.get_ident())
         return function(*arguments)
+
+
+def refuse(*_):
+    raise AssertionError("threads that nobody asked for")
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +91,11 @@ def test_same_bits_on_any_number_of_threads(name, executor, expected):
 
 
 @pytest.mark.parametrize("name", every_run.RUNS)
-def test_same_bits_on_an_executor_of_any_kind(name, expected):
-    assert_same(every_run.RUNS[name](Remote()), expected[name])
+def test_same_bits_on_an_executor_of_any_kind(name, expected, monkeypatch):
+    monkeypatch.setattr("copartition.runs.workers.ThreadPoolExecutor", refuse)
+    remote = Remote()
+    assert_same(every_run.RUNS[name](remote), expected[name])
+    assert remote.batches > 1
 
 
 @pytest.mark.compiled
@@ -97,11 +108,9 @@ def test_same_bits_on_real_processes_and_a_real_cluster(name, where, expected, r
     assert_same(every_run.RUNS[name](executor), expected[name])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["estimate", "estimate_within"])
 def test_the_pilot_runs_where_the_estimate_does(name, monkeypatch):
-    def refuse(*_):
-        raise AssertionError("threads of its own")
-
     run = {
         "estimate": lambda **more: cp.estimate(every_run.target(), cp.n_clusters(), replicates=5, **more),
         "estimate_within": lambda **more: cp.estimate_within(

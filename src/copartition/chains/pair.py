@@ -49,10 +49,10 @@ def start_pair(target: Target, step: Step, start: Beginning, lag: int, random: n
 
 def advance_pair(target: Target, step: Step, pair: Pair, random: np.ndarray, steps: int) -> tuple[Pair, int]:
     """Run a pair until it meets, for at most `steps` steps; return it and the number of steps."""
-    stepper, rule = step.stepper(target), step.rule(target)
+    moves, coupled = step.stepper(target).moves, step.coupled(target)
     progress = np.zeros(2, dtype=np.int64)
     while True:
-        status = make_coupled_steps(target.model, target.law, pair, stepper, rule, random, progress, steps)
+        status = make_coupled_steps(target.model, target.law, pair, moves, coupled, random, progress, steps)
         if status == DONE:
             return pair, int(progress[STEPS])
         if status != FULL:

@@ -9,7 +9,7 @@ import numpy as np
 
 from copartition.core.compiling import Kernel
 from copartition.core.room import empty_chain, moves_of
-from copartition.core.state import Rule, Stepper
+from copartition.core.state import Coupled, Stepper
 from copartition.core.steps import log_weights, step_chain, step_pair
 from copartition.couplings.base import Coupling
 from copartition.couplings.independent import Independent
@@ -39,12 +39,12 @@ class Step:
     together: Kernel = step_pair
 
     def stepper(self, target: Target) -> Stepper:
-        """Return the step as kernels take it, with room of its own."""
-        return Stepper(self.alone, self.together, moves_of(target.model, self.split_merge))
+        """Return what one chain does as kernels take it, with room of its own."""
+        return Stepper(self.alone, moves_of(target.model, self.split_merge))
 
-    def rule(self, target: Target) -> Rule:
-        """Return the coupling as kernels take it."""
-        return self.coupling.rule(target.n_points)
+    def coupled(self, target: Target) -> Coupled:
+        """Return what two chains do together as kernels take it."""
+        return Coupled(self.together, self.coupling.rule(target.n_points))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -23,7 +23,7 @@ from numba import types
 from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, outline, reference
 from copartition.core.starts import place_start
-from copartition.core.state import PLACE, STEPS, Functionals, Law, Model, Moves, Pair, Rule, Stepper
+from copartition.core.state import PLACE, STEPS, Coupled, Functionals, Law, Model, Moves, Pair, Stepper
 from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE
 from copartition.core.types import Float1, Float2, Int1, UInt2, type_of
 
@@ -290,11 +290,11 @@ def join_chains(pair):
 
 
 @outline
-def advance_replicate(model, law, pair, stepper, rule, functionals, batch, limit):
+def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, limit):
     """Go on with a replicate until it ends or x has made `limit` steps in all; return a status."""
     tally, lag = batch[0].tally, batch[0].times.lag
     random = batch[0].seeds[batch[0].ended[0]]
-    x, moves = reference(pair[0].x), reference(stepper[0].moves)
+    x, moves, rule = reference(pair[0].x), reference(stepper[0].moves), reference(coupled[0].rule)
     while True:
         if tally.is_new[0]:
             status = join_chains(pair) if tally.time[0] == lag and tally.stage[0] == AHEAD else DONE
@@ -308,7 +308,7 @@ def advance_replicate(model, law, pair, stepper, rule, functionals, batch, limit
             return DONE
         together = tally.stage[0] == TOGETHER
         if together:
-            status = stepper[0].together(model, law, pair, moves, rule, random, tally.progress)
+            status = coupled[0].together(model, law, pair, moves, rule, random, tally.progress)
         else:
             status = stepper[0].alone(model, law, x, moves, random, tally.progress)
         if status != DONE:
@@ -335,18 +335,18 @@ def end_replicate(batch):
 
 @kernel(
     types.int64(
-        *[type_of(one) for one in (Model, Law, Pair, Stepper, Rule, Functionals, Batch)],
+        *[type_of(one) for one in (Model, Law, Pair, Stepper, Coupled, Functionals, Batch)],
         types.int64,
     )
 )
-def run_batch(model, law, pair, stepper, rule, functionals, batch, sweeps):
+def run_batch(model, law, pair, stepper, coupled, functionals, batch, sweeps):
     """Run the replicates of a batch until all have ended or about `sweeps` sweeps have been made; return a status.
 
     Changed in place: `pair` and `batch`. If there is no room for more clusters it goes on in a larger pair; a replicate
     that had not begun yet begins again, with its seed restored.
     """
     m, functions, p, s = reference(model), reference(law), reference(pair), reference(stepper)
-    r, f, b = reference(rule), reference(functionals), reference(batch)
+    c, f, b = reference(coupled), reference(functionals), reference(batch)
     progress = batch.tally.progress
     while batch.ended[0] < len(batch.seeds) and sweeps > 0:
         if batch.has_begun[0] == 0:
@@ -356,7 +356,7 @@ def run_batch(model, law, pair, stepper, rule, functionals, batch, sweeps):
                 return status
             batch.has_begun[0] = 1
         before = progress[STEPS]
-        status = advance_replicate(m, functions, p, s, r, f, b, before + sweeps)
+        status = advance_replicate(m, functions, p, s, c, f, b, before + sweeps)
         if status != DONE:
             batch.stopped_at[0] = progress[PLACE]
             return status

@@ -304,19 +304,33 @@ step_pair_signature = types.int64(
 
 
 class Stepper(NamedTuple):
-    """What chains do in a step.
+    """What one chain does in a step.
 
     Attributes
     ----------
-    alone, together : function
-        A step of one chain, and of two.
+    alone : function
+        A step.
     moves : Moves
         The moves that are part of it.
     """
 
     alone: Annotated[Any, types.FunctionType(step_chain_signature)]
-    together: Annotated[Any, types.FunctionType(step_pair_signature)]
     moves: Moves
+
+
+class Coupled(NamedTuple):
+    """What two chains do in a step together.
+
+    Attributes
+    ----------
+    together : function
+        A step; its moves are those of a `Stepper`.
+    rule : Rule
+        How the two are coupled.
+    """
+
+    together: Annotated[Any, types.FunctionType(step_pair_signature)]
+    rule: Rule
 
 
 # --- functionals -----------------------------------------------------------------------------------------------------

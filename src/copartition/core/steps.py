@@ -18,10 +18,11 @@ from copartition.core.state import (
     PLACE,
     STEPS,
     Chain,
+    Coupled,
     Law,
     Model,
+    Moves,
     Pair,
-    Rule,
     Stepper,
     functional_signature,
     step_chain_signature,
@@ -33,7 +34,7 @@ from copartition.core.types import float1, float2, int1, type_of, uint1
 from copartition.core.whole_sweeps import POINT_BY_POINT, choose_phase, sweep_whole
 
 model_type, law_type, chain_type, pair_type = (type_of(one) for one in (Model, Law, Chain, Pair))
-stepper_type, rule_type = type_of(Stepper), type_of(Rule)
+moves_type, stepper_type, coupled_type = (type_of(one) for one in (Moves, Stepper, Coupled))
 functional_type = types.FunctionType(functional_signature)
 
 # --- one chain -------------------------------------------------------------------------------------------------------
@@ -150,21 +151,16 @@ def step_pair(model, law, pair, moves, rule, random, progress):
     return DONE
 
 
-@kernel(types.int64(model_type, law_type, pair_type, stepper_type, rule_type, uint1, int1, types.int64))
-def make_coupled_steps(model, law, pair, stepper, rule, random, progress, steps):
+@kernel(types.int64(model_type, law_type, pair_type, moves_type, coupled_type, uint1, int1, types.int64))
+def make_coupled_steps(model, law, pair, moves, coupled, random, progress, steps):
     """Go on with two chains together until they meet or have finished `steps` steps; return a status.
 
     Changed in place: `pair`, `random`, `progress`.
     """
-    m, functions, p, moves, r = (
-        reference(model),
-        reference(law),
-        reference(pair),
-        reference(stepper.moves),
-        reference(rule),
-    )
+    m, functions, p = reference(model), reference(law), reference(pair)
+    s, r = reference(moves), reference(coupled.rule)
     while progress[STEPS] < steps and (not have_met(p) or progress[PLACE] > 0):
-        status = stepper.together(m, functions, p, moves, r, random, progress)
+        status = coupled.together(m, functions, p, s, r, random, progress)
         if status != DONE:
             return status
     return DONE

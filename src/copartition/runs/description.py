@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +18,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
     """Return all that determines the replicates of a job, as text and numbers."""
     return {
         "version": __version__,
-        "target": repr(job.target),
+        "target": _lasting(repr(job.target)),
         "fingerprint": job.target.fingerprint,
         "functional": ", ".join(f.name for f in job.functionals),
         "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in job.functionals]),
@@ -28,9 +29,14 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap, "split_merge": job.step.split_merge},
         "seed": job.seed,
-        "assumptions": job.target.assumptions(),
+        "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
     }
+
+
+def _lasting(text: str) -> str:
+    """Return a text without addresses of objects, which are others in every process."""
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", text)
 
 
 def _functional_bytes(functional: Functional) -> bytes:

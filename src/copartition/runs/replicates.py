@@ -188,7 +188,7 @@ class Runner:
         self._batch = self._new_batch(keeps_diary)
         self._seconds = np.zeros(len(self._keys))
         self._stepper = job.step.stepper(job.target)
-        self._rule = job.step.rule(job.target)
+        self._coupled = job.step.coupled(job.target)
         self._pair = self._pair_at_start()
 
     def _new_batch(self, keeps_diary: bool) -> Batch:
@@ -281,7 +281,7 @@ class Runner:
                 job.target.law,
                 self._pair,
                 self._stepper,
-                self._rule,
+                self._coupled,
                 self._functionals,
                 batch,
                 sweeps,

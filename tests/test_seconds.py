@@ -1,0 +1,85 @@
+"""CPU seconds are those of the chains: what is compiled on the way is not among them."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import every_run
+from copartition.core import compiling
+from copartition.core.compiling import Kernel
+
+FIRST_RUN = """
+    import json, time
+    import copartition as cp
+    target = cp.Mixture([-1.3, -0.4, 0.2, 1.1, 2.6], cp.Gaussian(noise_sd=0.8, mean_sd=1.7), cp.DirichletProcess(0.9))
+    settings = {"replicates": 4, "burn_in": 10, "min_sweeps": 40_000, "lag": 10, "seed": 1, "executor": 1}
+    begin = time.process_time()
+    e = cp.estimate(target, cp.n_clusters(), **settings)
+    print(json.dumps({"replicate": e.seconds.mean(), "call": time.process_time() - begin}))
+"""
+
+
+@pytest.mark.compiled
+def test_a_first_run_with_an_empty_cache_costs_a_replicate_no_more_than_a_second(tmp_path):
+    """Ratios of CPU time: compiling takes hundreds of times as long as a replicate, which must not take 5 times."""
+    first, second = (
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", textwrap.dedent(FIRST_RUN)],
+                env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
+        for _ in range(2)
+    )
+    compiling_time = first["call"] - second["call"]
+    assert compiling_time / 4 > 20 * second["replicate"]  # it would show
+    assert first["replicate"] < 5 * second["replicate"]
+
+
+@pytest.fixture
+def forgetful(monkeypatch):
+    """All kernels are compiled again when they are next used, each for a tenth of a second of CPU time."""
+    known = [one for one in gc.get_objects() if isinstance(one, Kernel) and one._compiled is not None]
+    code = {one.function: one._compiled for one in known}
+    made = []
+
+    def compile_again(function, signature):
+        end = time.thread_time() + 0.1
+        while time.thread_time() < end:
+            pass
+        made.append(function.__name__)
+        return code[function]
+
+    monkeypatch.setattr(compiling, "_compile", compile_again)
+    for one in known:
+        one._compiled = None
+    yield made
+    for one in known:
+        one._compiled = code[one.function]
+
+
+@pytest.fixture
+def warm(request):
+    """Have everything compiled that a run takes."""
+    return every_run.RUNS[request.param](1)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("warm", every_run.RUNS, indirect=True, ids=list(every_run.RUNS))
+def test_no_run_counts_what_it_compiles(warm, forgetful, request):
+    name = request.node.callspec.id
+    assert warm["seconds"].sum() < 0.1  # small runs: a hundredth of that, in truth
+    again = every_run.RUNS[name](1)
+    assert len(forgetful) >= 4
+    assert again["seconds"].sum() < 0.1
