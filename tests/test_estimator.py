@@ -285,8 +285,8 @@ def test_intervals_cover_as_often_as_they_say():
 
 
 def growing():
-    """A target whose chains go from one cluster to dozens, more than their first arrays hold."""
-    return cp.Mixture(np.arange(40) * 100.0, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0))
+    """A target whose chains go from one cluster to dozens, more than their first arrays hold, and never rest."""
+    return cp.Mixture(np.arange(40) * 3.0, cp.Gaussian(noise_sd=1.0, mean_sd=100.0), cp.DirichletProcess(30.0))
 
 
 def in_python(asked):
@@ -348,21 +348,23 @@ def test_replicates_do_not_depend_on_the_pieces_they_are_run_in(kind, pieces):
 
 
 @pytest.mark.parametrize("init", [None, "sequential", cp.Start("one_cluster", sweeps=1, split_merge=2)])
-def test_chains_that_outgrow_their_arrays_begin_again_with_the_same_bits(monkeypatch, init):
-    target = growing()
+@pytest.mark.parametrize("coupling", [cp.Transport(), cp.Path(reach=40)], ids=["transport", "path"])
+def test_chains_that_outgrow_their_arrays_go_on_or_begin_again_with_the_same_bits(monkeypatch, init, coupling):
+    """At their start, on their own, or together, then also in the middle of a sweep that is coupled as a whole."""
     functionals = [cp.n_clusters(), cp.largest_clusters(2)]
-    count = 1 if JIT_DISABLED else 5
-    settings = (0, 3, 2, 10)
+    count, settings = (1, (0, 2, 1, 2)) if JIT_DISABLED else (10, (0, 3, 2, 10))
+    job = job_for(growing(), functionals, Step(1, coupling), settings, init)
     grown = spied(monkeypatch, "copartition.runs.replicates.grown_pair")
-    small_first = run(job_for(target, functionals, cp.Transport(), settings, init), count)
+    small_first = run(job, count)
     assert grown
     assert small_first.values[:, 0].max() > 16
     grown.clear()
-    roomy = check_start(target, "singletons")
-    job = job_for(target, functionals, cp.Transport(), settings, init)
-    monkeypatch.setattr("copartition.runs.replicates.chain_at", lambda target, start: chain_at(target, roomy.labels))
-    assert run(job, count).values.tolist() == small_first.values.tolist()
+    roomy = np.arange(40)
+    monkeypatch.setattr("copartition.runs.replicates.chain_at", lambda target, start: chain_at(target, roomy))
+    at_once = run(job, count)
     assert not grown
+    for name in ("values", "meeting_times", "met", "sweeps"):
+        assert getattr(at_once, name).tolist() == getattr(small_first, name).tolist()
 
 
 def spied(monkeypatch, name):

@@ -153,6 +153,46 @@ def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     assert len(pair.x.sizes) > before or JIT_DISABLED
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
+def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkeypatch, coupling):
+    """Pairs with some 16 clusters, as many as their arrays hold at first: together, parted, with and without shadows."""
+    data = np.repeat(np.arange(12) * 4.0, 3) + np.tile([-0.5, 0.0, 0.5], 12)
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=30.0), cp.DirichletProcess(20.0))
+    first, second = np.repeat(np.arange(12), 3), np.repeat(np.arange(12), 3)
+    second[[1, 7]] = 12, 13
+    couplings = {"matched": cp.Matched(), "path": cp.Path(36), "path_transport": cp.Path(36, base="transport")}
+    step = Step(0, couplings[coupling])
+    grown = []
+
+    def grown_and_noted(pair):
+        grown.append((int(pair.phase[0]), *(pair.ratios > 0)))
+        return grown_pair(pair)
+
+    monkeypatch.setattr("copartition.chains.pair.grown_pair", grown_and_noted)
+    for index in range(300):
+        labels = [target.check_labels(one) for one in ((first, second), (second, first))[index % 2]]
+        small_chains = [chain_at(target, one) for one in labels]
+        roomy_chains = [chain_at(target, np.arange(36)) for _ in labels]
+        for chain, one in zip(roomy_chains, labels, strict=True):
+            reset_chain(target.model, chain, one)
+        ends = []
+        for chains in (small_chains, roomy_chains):
+            pair = couple(target, step.coupling, *chains)
+            count_pair(pair)
+            random = stream(1, index)
+            pair, made = advance_pair(target, step, pair, random, 3)
+            ends.append([pair.x.labels.tolist(), pair.y.labels.tolist(), int(pair.distance[0]), made, random.tolist()])
+            assert_books_are_right(target, pair)
+        assert ends[0] == ends[1]
+    phases = {phase for phase, *_ in grown}
+    if coupling == "matched":
+        assert phases == {POINT_BY_POINT}
+    else:
+        assert phases == {TOGETHER, PARTED}
+        assert {(PARTED, True, False), (PARTED, False, True)} < {*grown}
+
+
 def test_how_far_whole_sweeps_reach():
     assert [cp.Path().reach_for(n) for n in (5, 25, 1000)] == [2, 12, 100]
     assert cp.Path(reach=20).reach_for(5) == 20
