@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import astuple
 
+import numpy as np
+
 import copartition as cp
 import small
 
@@ -46,7 +48,7 @@ def sample(executor, **more):
 def tune(executor, **more):
     t = cp.tune(target(), BOTH[1], pairs=100, init="sequential", seed=3, executor=executor, **more)
     numbers = [t.lag, t.burn_in, t.min_sweeps, t.split_merge, t.pilot_sweeps, *map(astuple, t.stages)]
-    return {"bits": [t.variance, t.pilot.meeting_times, *numbers], "seconds": t.pilot.seconds}
+    return {"bits": [t.variance, t.pilot.meeting_times, *numbers], "seconds": np.array([t.pilot_seconds, t.seconds])}
 
 
 def estimate_within(executor, **more):

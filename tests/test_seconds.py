@@ -49,13 +49,13 @@ def test_a_first_run_with_an_empty_cache_costs_a_replicate_no_more_than_a_second
 
 @pytest.fixture
 def forgetful(monkeypatch):
-    """All kernels are compiled again when they are next used, each for a tenth of a second of CPU time."""
+    """All kernels are compiled again when they are next used, each for half a second of CPU time."""
     known = [one for one in gc.get_objects() if isinstance(one, Kernel) and one._compiled is not None]
     code = {one.function: one._compiled for one in known}
     made = []
 
     def compile_again(function, signature):
-        end = time.thread_time() + 0.1
+        end = time.thread_time() + 0.5
         while time.thread_time() < end:
             pass
         made.append(function.__name__)
@@ -79,7 +79,7 @@ def warm(request):
 @pytest.mark.parametrize("warm", every_run.RUNS, indirect=True, ids=list(every_run.RUNS))
 def test_no_run_counts_what_it_compiles(warm, forgetful, request):
     name = request.node.callspec.id
-    assert warm["seconds"].sum() < 0.1  # small runs: a hundredth of that, in truth
+    assert warm["seconds"].sum() < 0.4  # small runs: a tenth of that or less, in truth
     again = every_run.RUNS[name](1)
     assert len(forgetful) >= 4
-    assert again["seconds"].sum() < 0.1
+    assert again["seconds"].sum() < 0.4

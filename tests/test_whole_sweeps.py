@@ -20,8 +20,9 @@ from copartition.core.compiling import kernel, reference
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
 from copartition.core.status import DONE
-from copartition.core.steps import count_pair, coupled_type, law_type, model_type, moves_type, pair_type
+from copartition.core.steps import count_pair, coupled_type, law_type, model_type, moves_type, pair_type, reset_chain
 from copartition.core.types import int1, uint1
+from copartition.core.whole_sweeps import PARTED, POINT_BY_POINT, TOGETHER
 from test_split_merge import four_points
 from test_sweeps import assert_books_are_right, chi_square_is_plausible, mixture
 
@@ -156,7 +157,7 @@ def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
 @pytest.mark.compiled
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
 def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkeypatch, coupling):
-    """Pairs with some 16 clusters, as many as their arrays hold at first: together, parted, with and without shadows."""
+    """Pairs with some 16 clusters, as many as their arrays hold at first: together, parted, with shadows or without."""
     data = np.repeat(np.arange(12) * 4.0, 3) + np.tile([-0.5, 0.0, 0.5], 12)
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=30.0), cp.DirichletProcess(20.0))
     first, second = np.repeat(np.arange(12), 3), np.repeat(np.arange(12), 3)

@@ -173,7 +173,7 @@ def _burn_in(e: Replicates, late: np.ndarray) -> Finding:
         bound = tv_bound(e, burn_in)
         distance = bound.value[0]
         if distance < 1.0:
-            text += f", and a chain is {_within(distance, bound.high[0])} of the posterior in total variation"
+            text += f", and a chain is {_within(distance, bound.high[0])}"
     if distance <= CLOSE:
         return Finding(GOOD, "Burn-in", f"The chains are long enough. {text}.")
     return Finding(
@@ -186,9 +186,10 @@ def _burn_in(e: Replicates, late: np.ndarray) -> Finding:
 
 def _within(value: float, high: float) -> str:
     """Return how far off a chain is: no pair met late is no proof that none ever does."""
+    where = "of the posterior in total variation"
     if value < 5e-4:
-        return f"within {high:.2g} (with 95 % confidence; no pair of this run gives reason to think it is more than 0)"
-    return f"within {value:.2g} ({min(high, 1.0):.2g} with 95 % confidence, where 0 is perfect)"
+        return f"within {high:.2g} {where} with 95 % confidence, where 0 is perfect and more replicates can show less"
+    return f"within {value:.2g} {where} ({min(high, 1.0):.2g} with 95 % confidence, where 0 is perfect)"
 
 
 def _longer(e: Replicates) -> str:
