@@ -357,6 +357,38 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     assert edited["law"] == first["law"]
 
 
+WAIT = """
+    import sys
+    from pathlib import Path
+    import copartition as cp
+
+    target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    source = Path(cp.__file__).parent / "core" / "exponential.py"
+    if len(sys.argv) > 1:
+        text = source.read_text()
+        assert text.count("low + r4") == 1
+        source.write_text(text.replace("low + r4", "1.0 + r4"))
+    print(cp.conditional(target, [0, 0, 1], 1).tolist())
+"""
+
+
+@pytest.mark.compiled
+def test_an_edit_of_what_a_process_has_already_read_is_no_edit_of_what_it_compiles(tmp_path):
+    """A source is saved while a process that has imported it has compiled nothing yet: the next one starts from it."""
+    shutil.copytree(Path(cp.__file__).parent, tmp_path / "copartition", ignore=shutil.ignore_patterns("__pycache__"))
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(cache, *arguments):
+        command = [sys.executable, "-c", textwrap.dedent(WAIT), *arguments]
+        here = environment | {"NUMBA_CACHE_DIR": str(tmp_path / cache)}
+        return subprocess.run(command, env=here, check=True, capture_output=True, text=True).stdout
+
+    before = run("cache", "edit")
+    after = run("cache")
+    assert after != before
+    assert after == run("another cache")
+
+
 TARGET_FILE = """
     import numpy as np
     import copartition as cp

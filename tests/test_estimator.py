@@ -401,11 +401,11 @@ def pairs_that(kind):
     """The job of pairs that meet, that are given up, or whose chains grow while they run together; and how many."""
     functionals = [cp.n_clusters(), cp.largest_clusters(2)]
     if kind == "grow":
-        return job_for(growing(), functionals, Step(2, cp.Path()), (0, 0, 1, 8)), 1 if JIT_DISABLED else 10
+        return job_for(growing(), functionals, Step(2, cp.Path()), (0, 0, 1, 8)), 3 if JIT_DISABLED else 10
     target, _ = small.scalar()
     cap = CAP if kind == "meet" else 5
     step = Step(1, cp.Matched()) if kind == "meet" else Step(0, cp.Independent())
-    return job_for(target, functionals, step, (0, 0, 2, cap), "singletons"), 4 if JIT_DISABLED else 40
+    return job_for(target, functionals, step, (0, 0, 2, cap), "singletons"), 10 if JIT_DISABLED else 40
 
 
 @pytest.mark.parametrize("lines", [1, 3, 4096])

@@ -50,7 +50,7 @@ def test_a_first_run_with_an_empty_cache_costs_a_replicate_no_more_than_a_second
 @pytest.fixture
 def forgetful(monkeypatch):
     """All kernels are compiled again when they are next used, each for half a second of CPU time."""
-    known = [one for one in gc.get_objects() if isinstance(one, Kernel) and one._compiled is not None]
+    known = [one for one in gc.get_objects() if type(one) is Kernel and one._compiled is not None]
     code = {one.function: one._compiled for one in known}
     made = []
 

@@ -112,6 +112,9 @@ def _edition() -> str:
     return digest.hexdigest()[:20]
 
 
+_edition()  # now: when the first kernel is compiled, a source may have been edited that was read already
+
+
 def code_hash(function: Callable[..., Any]) -> bytes:
     """Return a hash of a function and of what it refers to outside this package: what tells models apart."""
     return _hash_of(function, (*LIBRARIES, PACKAGE))
