@@ -2,7 +2,7 @@
 
 Both start independently from the same initial law. Chain x makes `lag` sweeps on its own; from then on x at time t is
 coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t - lag)`` (Jacob, O'Leary and
-Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by `copartition.runs.replicates`; what is
+Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by `copartition.runs.pairs`; what is
 here is for a look into one.
 """
 

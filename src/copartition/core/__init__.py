@@ -10,5 +10,6 @@ signatures, so that a step is compiled once for all of them. To be read in this 
 - `matching`, `books`: which clusters of two chains go with each other; how far the chains are apart;
 - `sweeps`, `whole_sweeps`, `split_merge`: what chains do, one alone and two together;
 - `steps`, `starts`: a sweep and the moves after it; where chains begin;
-- `estimator`: replicates of the unbiased estimator, and pairs that are watched until they meet.
+- `batch`, `estimator`: replicates of the unbiased estimator, and pairs that are watched until they meet.
+- `announcing`, `parts`: what a person is told while kernels compile; how Numba is kept from compiling parts twice.
 """

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from copartition.core.clusters import choices
 from copartition.core.compiling import inner
 from copartition.core.exponential import LOWEST, exp_nonpositive
-from copartition.core.status import IMPOSSIBLE, INVALID
+from copartition.core.status import DONE, IMPOSSIBLE, INVALID
 
 
 @inner
@@ -62,6 +63,18 @@ def weigh(model, law, chain, n_choices, n):
         weights[k] = np.nan  # so that a function that forgets a choice is found out
     law[0].log_predictive(model, chain, n_choices, n)
     return exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
+
+
+@inner
+def weigh_both(model, law, x, y, n):
+    """Compute the conditional laws of point n in two chains, the sums of their weights as totals; return a status."""
+    x[0].total[0] = total_x = weigh(model, law, x, choices(model, x), n)
+    y[0].total[0] = total_y = weigh(model, law, y, choices(model, y), n)
+    if not total_x > 0.0:
+        return refusal_of(total_x)
+    if not total_y > 0.0:
+        return refusal_of(total_y)
+    return DONE
 
 
 @inner

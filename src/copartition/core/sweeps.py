@@ -13,7 +13,7 @@ from __future__ import annotations
 from copartition.core.books import put_into_both, take_out_of_both
 from copartition.core.clusters import choices, has_room, put_in, take_out
 from copartition.core.compiling import inner, outline
-from copartition.core.conditional import refusal_of, weigh
+from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.matching import join, match_clusters
 from copartition.core.random import draw, uniform
 from copartition.core.state import PLACE
@@ -82,13 +82,11 @@ def update_pair(model, law, pair, x, y, rule, random, n):
     take_out_of_both(model, pair, x, y, matching, n)
     if matching:
         keep_matched(model, pair, x, y, n)
+    status = weigh_both(model, law, x, y, n)
+    if status != DONE:
+        return status
     n_x, n_y = choices(model, x), choices(model, y)
-    total_x = weigh(model, law, x, n_x, n)
-    total_y = weigh(model, law, y, n_y, n)
-    if not total_x > 0.0:
-        return refusal_of(total_x)
-    if not total_y > 0.0:
-        return refusal_of(total_y)
+    total_x, total_y = x[0].total[0], y[0].total[0]
     i = draw(x[0].weights, n_x, uniform(random) * total_x)
     if nugget > 0.0 and uniform(random) < nugget:
         j = draw(y[0].weights, n_y, uniform(random) * total_y)

@@ -34,7 +34,7 @@ import math
 from copartition.core.books import put_into_both, take_out_of_both
 from copartition.core.clusters import choices, copy_array, copy_chain, has_room, put_in
 from copartition.core.compiling import inner, outline, reference
-from copartition.core.conditional import refusal_of, weigh
+from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.exponential import LOWEST
 from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
 from copartition.core.random import draw, uniform
@@ -71,13 +71,10 @@ def step_together(model, law, pair, x, y, rule, random, n):
     take_out_of_both(model, pair, x, y, True, n)
     if model[0].palette == 0:
         join(p.matched.there, p.matched.back, x[0].n_clusters[0], y[0].n_clusters[0])
-    n_x, n_y = choices(model, x), choices(model, y)
-    total_x = weigh(model, law, x, n_x, n)
-    total_y = weigh(model, law, y, n_y, n)
-    if not total_x > 0.0:
-        return refusal_of(total_x)
-    if not total_y > 0.0:
-        return refusal_of(total_y)
+    status = weigh_both(model, law, x, y, n)
+    if status != DONE:
+        return status
+    n_x, total_x, total_y = choices(model, x), x[0].total[0], y[0].total[0]
     of_x, of_y, there = x[0].weights, y[0].weights, p.matched.there
     rho = p.ratios[0]
     # P : Q as numbers of which the larger is 1, so that neither overflows.
@@ -92,7 +89,6 @@ def step_together(model, law, pair, x, y, rule, random, n):
                 p.ratios[0] = rho * (q_i / p_i)
                 put_into_both(model, pair, x, y, True, n, i, j)
                 return DONE
-    x[0].total[0], y[0].total[0] = total_x, total_y
     separate(pair, x, y)
     return place_parted(model, pair, x, y, rule, random, n)
 
@@ -204,8 +200,9 @@ def step_parted(model, law, pair, x, y, rule, random, n):
     if matching:
         keep_matched(model, pair, x, y, n)
     count_x, count_y = x[0].n_clusters[0], y[0].n_clusters[0]
-    x[0].total[0] = weigh(model, law, x, choices(model, x), n)
-    y[0].total[0] = weigh(model, law, y, choices(model, y), n)
+    status = weigh_both(model, law, x, y, n)
+    if status != DONE:
+        return status
     p.shadow_x.total[0] = p.shadow_y.total[0] = 1.0
     if p.ratios[0] > 0.0:
         names = reference(p.names_x)
@@ -213,7 +210,7 @@ def step_parted(model, law, pair, x, y, rule, random, n):
     if p.ratios[1] > 0.0:
         names = reference(p.names_y)
         p.shadow_x.total[0] = weigh_shadow(model, law, shadow_x, names, n, row_y, count_y < before_y, count_y)
-    for total in (x[0].total[0], y[0].total[0], p.shadow_x.total[0], p.shadow_y.total[0]):
+    for total in (p.shadow_x.total[0], p.shadow_y.total[0]):
         if not total > 0.0:
             return refusal_of(total)
     return place_parted(model, pair, x, y, rule, random, n)

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.start import Beginning, check_start
-from copartition.chains.step import Step
+from copartition.chains.start import check_start
 from copartition.couplings.base import Coupling
-from copartition.functionals import Functional
 from copartition.results import MeetingTimes
 from copartition.runs.defaults import choose_step
-from copartition.runs.everything import run_all
-from copartition.runs.replicates import Job, PairJob, Settings
+from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -89,45 +86,3 @@ def meeting_times(
     job = pair_job(target, (), step, check_start(target, init), lag, max_sweeps, seed)
     times, _ = watch_pairs(PairJob(job, bool(trace), np.zeros(0, dtype=np.int64)), replicates, executor, progress)
     return times
-
-
-def pair_job(
-    target: Target,
-    functionals: tuple[Functional, ...],
-    step: Step,
-    start: Beginning,
-    lag: int,
-    max_sweeps: int,
-    seed: int,
-) -> Job:
-    """Return the job of pairs that end when they meet."""
-    return Job(target, functionals, step, start, Settings(0, 0, lag, max_sweeps), seed)
-
-
-def watch_pairs(
-    task: PairJob, count: int, executor: Any, progress: bool, what: str = "pairs"
-) -> tuple[MeetingTimes, list[np.ndarray]]:
-    """Run pairs until they meet; return when they did, and the differences of functionals that were asked for."""
-    batches = run_all(task, count, executor, progress, what)
-    order = np.argsort(np.concatenate([batch.indices for batch in batches]))
-
-    def column(name: str) -> np.ndarray:
-        return np.concatenate([getattr(batch, name) for batch in batches])[order]
-
-    def ragged(name: str) -> list[np.ndarray]:
-        every = [one for batch in batches for one in getattr(batch, name)]
-        return [every[i] for i in order]
-
-    job = task.job
-    times = MeetingTimes(
-        meeting_times=column("meeting_times"),
-        met=column("met"),
-        seconds=column("coupled_seconds"),
-        traces=ragged("distances") if task.keeps_distances else None,
-        lag=job.settings.lag,
-        max_sweeps=job.settings.max_sweeps,
-        seed=job.seed,
-        coupling=repr(job.step.coupling),
-        split_merge=job.step.split_merge,
-    )
-    return times, ragged("differences")

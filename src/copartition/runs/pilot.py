@@ -27,8 +27,7 @@ from copartition.diagnostics.variance import asymptotic_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.results import MeetingTimes
 from copartition.runs.defaults import choose_step
-from copartition.runs.meeting import pair_job, watch_pairs
-from copartition.runs.replicates import PairJob
+from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer

@@ -1,4 +1,4 @@
-"""Replicates of the unbiased estimator, from their numbers to their values; pairs that are watched until they meet.
+"""Replicates of the unbiased estimator, from their numbers to their values.
 
 Replicate i of a run draws from ``SeedSequence(seed, spawn_key=(i,))`` and depends on nothing else: where it runs, what
 ran before it and how many sweeps a kernel was asked for at a time change none of its bits.
@@ -18,8 +18,9 @@ from copartition.chains.pair import joined, pair_at_start
 from copartition.chains.start import Beginning, start_refusal
 from copartition.chains.step import Step
 from copartition.core import status as kernel_status
+from copartition.core.batch import Batch, Question, Times, new_diary, new_tally, number
 from copartition.core.compiling import Kernel, prepare
-from copartition.core.estimator import Batch, Question, Times, new_diary, new_tally, number, run_batch
+from copartition.core.estimator import run_batch
 from copartition.core.random import stream
 from copartition.core.room import grown_pair, moves_of
 from copartition.core.state import Pair
@@ -102,69 +103,6 @@ class Job:
             failure = Failure(int(outcomes.indices[place]), f"the functional gave {value[~np.isfinite(value)][0]}")
             outcomes = Outcomes(*[array[:place] for array in outcomes])
         return outcomes, failure
-
-
-class Meetings(NamedTuple):
-    """The courses of some pairs until they met.
-
-    Attributes
-    ----------
-    indices, meeting_times, met, seconds : arrays
-        As those of `copartition.results.Outcomes`.
-    coupled_seconds : float64 array
-        The part of the seconds that coupled sweeps took, by their share in all sweeps.
-    distances : list of int64 arrays
-        For each pair its distance at times lag, lag + 1, ..., tau; empty if that was not asked for.
-    differences : list of float64 arrays (sweeps, components)
-        For each pair h(X) - h(Y) before each coupled sweep.
-    """
-
-    indices: np.ndarray
-    meeting_times: np.ndarray
-    met: np.ndarray
-    seconds: np.ndarray
-    coupled_seconds: np.ndarray
-    distances: list[np.ndarray]
-    differences: list[np.ndarray]
-
-
-@dataclass(frozen=True)
-class PairJob:
-    """Pairs that are run until they meet, and what is kept of them on the way.
-
-    Attributes
-    ----------
-    job : Job
-        With ``burn_in = min_sweeps = 0``: a pair ends when it meets.
-    keeps_distances : bool
-    columns : int64 array
-        Components of the functionals whose differences are kept.
-    """
-
-    job: Job
-    keeps_distances: bool
-    columns: np.ndarray
-
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Meetings, None]:
-        """Run some pairs, one after another, in this thread."""
-        self.job.prepare()
-        runner = Runner(self.job, numbers, keeps_diary=self.keeps_distances or len(self.columns) > 0)
-        runner.run(pause)
-        o = runner.outcomes()
-        coupled = o.meeting_times - self.job.settings.lag
-        distances = np.concatenate([np.zeros(0, dtype=np.int64), *[d for d, _ in runner.diary]])
-        differences = np.concatenate([np.zeros((0, self.job.size)), *[d for _, d in runner.diary]])[:, self.columns]
-        ends = np.cumsum(coupled + 1) if runner.diary else np.zeros(len(coupled), dtype=np.int64)
-        begins = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-        return Meetings(
-            o.indices,
-            o.meeting_times,
-            o.met,
-            o.seconds,
-            o.seconds * 2 * coupled / o.sweeps,
-            [distances[a:b] for a, b in zip(begins, ends, strict=True)],
-            [differences[a : a + n] for a, n in zip(begins, coupled, strict=True)],
-        ), None
 
 
 class Runner:

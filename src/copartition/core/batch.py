@@ -1,0 +1,164 @@
+"""What a kernel that runs replicates works on: their settings, the one at hand, and what all of them came to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from copartition.core.state import Moves
+from copartition.core.types import Float1, Float2, Int1, UInt2
+
+AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
+
+
+class Times(NamedTuple):
+    """The settings of a replicate: burn-in k, horizon m, lag L, and a cap on t."""
+
+    burn_in: int
+    horizon: int
+    lag: int
+    cap: int
+
+
+class Tally(NamedTuple):
+    """What one replicate has come to so far.
+
+    Attributes
+    ----------
+    time : int64 array (1)
+        The time t of x.
+    is_new : int64 array (1)
+        Whether the states at time t have not been looked at yet.
+    stage : int64 array (1)
+        `AHEAD`, `TOGETHER`, `AFTER`, `FINISHED` or `CENSORED`.
+    meeting_time : int64 array (1)
+        tau, once there is one.
+    cost : int64 array (1)
+        Sweeps so far, a coupled one counting as two.
+    progress : int64 array (2)
+        Of the steps, see `copartition.core.state`.
+    total : float64 array (components)
+        The two sums of the estimator, not yet divided.
+    h_x, h_y : float64 array (components)
+        The functionals of both chains at time t.
+    """
+
+    time: Int1
+    is_new: Int1
+    stage: Int1
+    meeting_time: Int1
+    cost: Int1
+    progress: Int1
+    total: Float1
+    h_x: Float1
+    h_y: Float1
+
+
+class Diary(NamedTuple):
+    """What is written down of chains that run together: a line for each t from L to tau.
+
+    Attributes
+    ----------
+    distances : int64 array (lines)
+        Of the partitions. Of length 0: there is no diary.
+    differences : float64 array (lines, components)
+        h(X_t) - h(Y_(t - L)); without components where that is not asked for.
+    written : int64 array (1)
+        Number of lines written.
+    """
+
+    distances: Int1
+    differences: Float2
+    written: Int1
+
+
+class Question(NamedTuple):
+    """What the kernel asks of Python where functionals are written in Python.
+
+    Attributes
+    ----------
+    is_asked : int
+        Whether functionals are written in Python.
+    about : int64 array (1)
+        1: the functionals of x are wanted, 2: those of both chains, 0: they have been answered.
+    """
+
+    is_asked: int
+    about: Int1
+
+
+class Batch(NamedTuple):
+    """Replicates that a kernel runs one after another, and what they came to.
+
+    Attributes
+    ----------
+    times : Times
+    seeds : uint64 array (replicates, 4)
+        Random streams; each is used up by its replicate.
+    start : int64 array (points)
+        Where chains start, as `copartition.core.starts.place_start` takes it.
+    start_rows : int
+        Number of clusters there.
+    start_steps : int
+        Steps of each chain from there that are part of its start.
+    start_moves : Moves
+        The moves in these.
+    order : int64 array (points)
+        Scratch for random starts.
+    ended : int64 array (1)
+        How many replicates have ended: the number of the one at hand.
+    has_begun : int64 array (1)
+        Whether that one has begun.
+    stopped_at : int64 array (1)
+        The point at which it stopped if there was no law to go on by.
+    values : float64 array (replicates, components)
+        The estimates H.
+    meeting_times, met, costs : int64 arrays (replicates)
+    tally : Tally
+    diary : Diary
+    question : Question
+    """
+
+    times: Times
+    seeds: UInt2
+    start: Int1
+    start_rows: int
+    start_steps: int
+    start_moves: Moves
+    order: Int1
+    ended: Int1
+    has_begun: Int1
+    stopped_at: Int1
+    values: Float2
+    meeting_times: Int1
+    met: Int1
+    costs: Int1
+    tally: Tally
+    diary: Diary
+    question: Question
+
+
+def number() -> np.ndarray:
+    """Return a number that kernels may change, 0 at first."""
+    return np.zeros(1, dtype=np.int64)
+
+
+def new_tally(components: int) -> Tally:
+    """Return the tally of a replicate that has not begun."""
+    return Tally(
+        time=number(),
+        is_new=number(),
+        stage=number(),
+        meeting_time=number(),
+        cost=number(),
+        progress=np.zeros(2, dtype=np.int64),
+        total=np.zeros(components),
+        h_x=np.zeros(components),
+        h_y=np.zeros(components),
+    )
+
+
+def new_diary(lines: int = 0, components: int = 0) -> Diary:
+    """Return an empty diary; of no lines where none is kept."""
+    return Diary(np.zeros(lines, dtype=np.int64), np.zeros((lines, components)), number())
