@@ -15,6 +15,7 @@ from copartition.runs import cpus
 def machine(tmp_path, monkeypatch):
     """A machine of eight processors without a quota."""
     monkeypatch.setattr(cpus, "CGROUP", tmp_path)
+    monkeypatch.setattr(cpus, "MEMBERSHIP", tmp_path / "membership")
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     return tmp_path
@@ -78,3 +79,14 @@ def test_a_real_process_that_may_run_on_one_processor_only():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
+
+
+def test_the_smallest_quota_of_the_groups_that_a_process_belongs_to(machine):
+    (machine / "membership").write_text("1:name=systemd:/other\n0::/job/step\n")
+    (machine / "job" / "step").mkdir(parents=True)
+    (machine / "job" / "step" / "cpu.max").write_text("max 100000")
+    assert cpus.cpu_count() == 8
+    (machine / "job" / "cpu.max").write_text("300000 100000")
+    assert cpus.cpu_count() == 3
+    (machine / "job" / "step" / "cpu.max").write_text("200000 100000")
+    assert cpus.cpu_count() == 2

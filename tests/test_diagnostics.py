@@ -197,6 +197,22 @@ def test_each_kind_of_trouble_has_its_warning(name):
     assert e.is_biased == any("BIASED" in title for title in titles)
 
 
+def test_two_reasons_to_be_biased_are_both_told():
+    e = interrupted(truncated(made_up()["good"][0]))
+    assert [warning.partition(": ")[0] for warning in e.warnings] == [
+        "TRUNCATED AT 200 SWEEPS, BIASED",
+        "UNFINISHED, BIASED",
+    ]
+
+
+def test_an_estimate_without_replicates_says_so():
+    e = made_up()["good"][0]
+    nothing = changed(
+        e, **{name: getattr(e, name)[:0] for name in ("values", "met", "meeting_times", "sweeps", "seconds")}
+    )
+    assert nothing.warnings == ["NO REPLICATES: There is no replicate yet. Run more replicates."]
+
+
 def assert_one_voice(e):
     """Check that what the verdict holds against an estimate is what the estimate warns of, and nothing else."""
     verdict = verdict_of(e)

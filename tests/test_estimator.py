@@ -25,7 +25,8 @@ from copartition.core.status import DONE
 from copartition.couplings.base import partner
 from copartition.functionals import evaluate_at
 from copartition.runs.pacing import Pause
-from copartition.runs.replicates import Job, PairJob, Runner, Settings
+from copartition.runs.pairs import PairJob
+from copartition.runs.replicates import Job, Runner, Settings
 
 CAP = 10**6
 

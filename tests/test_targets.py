@@ -169,3 +169,43 @@ def test_representations_say_what_was_asked_for():
     assert repr(small.coloring()[0]) == "GraphColoring(5 vertices, 4 edges, colors=4)"
     component = cp.Gaussian(noise_sd=np.array([1.0, 2.0]), mean_cov=np.eye(2), mean=np.float64(3))
     assert repr(component) == "Gaussian(noise_sd=[1.0, 2.0], mean_cov=[[1.0, 0.0], [0.0, 1.0]], mean=3.0)"
+
+
+@pytest.mark.parametrize("n_columns", [24, 30, 50])
+def test_columns_of_zeros_change_nothing(monkeypatch, n_columns):
+    """Padded loops are faster; the law, merges and densities are those of the columns that are there."""
+    rng = np.random.default_rng(n_columns)
+    data = rng.normal(0, 1, (9, n_columns))
+    component, prior = cp.Gaussian(noise_sd=1.1, mean_sd=0.7, mean=0.2), cp.DirichletProcess(0.8)
+    labels = [0, 0, 1, 1, 1, 2, 0, 2, 3]
+    padded = cp.Mixture(data, component, prior)
+    monkeypatch.setattr("copartition.targets.gaussian._padded", lambda columns: columns)
+    plain = cp.Mixture(data, component, prior)
+    assert padded.model.points.shape[1] % 32 == 0
+    assert plain.model.points.shape[1] == n_columns
+    for n in range(9):
+        np.testing.assert_allclose(cp.conditional(padded, labels, n), cp.conditional(plain, labels, n), rtol=1e-11)
+    full = cp.Mixture(data, cp.Gaussian(noise_cov=1.21 * np.eye(n_columns), mean_sd=0.7, mean=0.2), prior)
+    np.testing.assert_allclose(cp.conditional(padded, labels, 4), cp.conditional(full, labels, 4), rtol=1e-9)
+
+
+@pytest.mark.compiled
+def test_columns_of_zeros_change_no_run(monkeypatch):
+    rng = np.random.default_rng(5)
+    data = rng.normal(0, 1, (40, 50)) + rng.normal(0, 0.5, (3, 50))[rng.integers(3, size=40)]
+    component, prior = cp.Gaussian(noise_sd=1.0, mean_sd=0.5), cp.DirichletProcess(1.0)
+    run = {"replicates": 20, "burn_in": 3, "min_sweeps": 20, "lag": 3, "seed": 2, "split_merge": 6}
+    functionals = [cp.largest_clusters(3), cp.predictive_density(data[:2] + 0.1)]
+    padded = cp.estimate(cp.Mixture(data, component, prior), functionals, **run)
+    monkeypatch.setattr("copartition.targets.gaussian._padded", lambda columns: columns)
+    plain = cp.estimate(cp.Mixture(data, component, prior), functionals, **run)
+    assert np.array_equal(padded.meeting_times, plain.meeting_times)
+    np.testing.assert_allclose(padded.values, plain.values, rtol=1e-9)
+
+
+def test_only_columns_that_gain_are_padded():
+    from copartition.targets.gaussian import _padded
+
+    assert [_padded(n) for n in (1, 2, 10, 16, 23, 24, 31, 32, 33, 48, 49, 64, 100)] == (
+        [1, 2, 10, 16, 23, 32, 32, 32, 33, 48, 64, 64, 100]
+    )

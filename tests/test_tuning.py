@@ -16,9 +16,8 @@ from copartition.chains.step import Step
 from copartition.core.random import stream
 from copartition.diagnostics import tuning
 from copartition.functionals import bind_all
-from copartition.runs.meeting import pair_job
 from copartition.runs.pacing import Pause
-from copartition.runs.replicates import PairJob
+from copartition.runs.pairs import PairJob, pair_job
 
 PAIRS = 100 if JIT_DISABLED else 400
 

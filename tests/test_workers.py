@@ -16,7 +16,8 @@ import clusters
 import copartition as cp
 import every_run
 from copartition.runs.everything import run_all
-from copartition.runs.replicates import Job, PairJob
+from copartition.runs.pairs import PairJob
+from copartition.runs.replicates import Job
 from copartition.runs.sampling import ChainJob
 
 pytestmark = pytest.mark.xdist_group("workers")  # processes and a cluster are started once

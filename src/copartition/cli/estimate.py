@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,28 +69,28 @@ def estimate(
     with one_sentence_errors():
         target = posterior_of(options)
         moving, wanted = moving_of(options), [functional_of(text) for text in functionals]
-        executor = _executor(dask, processes, threads)
         try:
-            t = None
-            if tuned:
-                t = cp.tune(target, wanted, seed=options["seed"], executor=executor, progress=True, **moving)
-            e = cp.estimate(
-                target,
-                wanted,
-                replicates=replicates,
-                target_stderr=target_stderr,
-                target_relative=target_relative,
-                settings=t,
-                burn_in=burn_in,
-                min_sweeps=min_sweeps,
-                lag=lag,
-                seed=options["seed"],
-                max_sweeps=max_sweeps,
-                executor=executor,
-                store=store,
-                progress=True,
-                **moving,
-            )
+            with _executor(dask, processes, threads) as executor:
+                t = None
+                if tuned:
+                    t = cp.tune(target, wanted, seed=options["seed"], executor=executor, progress=True, **moving)
+                e = cp.estimate(
+                    target,
+                    wanted,
+                    replicates=replicates,
+                    target_stderr=target_stderr,
+                    target_relative=target_relative,
+                    settings=t,
+                    burn_in=burn_in,
+                    min_sweeps=min_sweeps,
+                    lag=lag,
+                    seed=options["seed"],
+                    max_sweeps=max_sweeps,
+                    executor=executor,
+                    store=store,
+                    progress=True,
+                    **moving,
+                )
         except KeyboardInterrupt:
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
             sys.exit(130)
@@ -108,19 +110,24 @@ def _what_is_kept(store: str | None) -> str:
     return f"{len(cp.Estimate.load(store).values)} replicates are kept in {store}; the same command goes on with them"
 
 
-def _executor(dask: str | None, processes: bool, threads: int | None) -> Any:
+@contextmanager
+def _executor(dask: str | None, processes: bool, threads: int | None) -> Iterator[Any]:
+    """Open what the options say that the run is to run on."""
     if sum([dask is not None, processes, threads is not None]) > 1:
         raise ValueError("Give one of --dask, --processes and --threads, not several.")
     if dask is None:
-        return "processes" if processes else threads
+        yield "processes" if processes else threads
+        return
     try:
         from distributed import Client
     except ImportError:
         raise ValueError("--dask needs the package distributed: pip install 'copartition[dask]'.") from None
     try:
-        return Client(dask, timeout=10)
+        client = Client(dask, timeout=10)
     except (OSError, TimeoutError) as error:
         raise ValueError(f"--dask: no scheduler answers at {dask!r} ({error}).") from None
+    with client:
+        yield client
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:
@@ -138,6 +145,7 @@ def _as_json(e: cp.Estimate) -> dict[str, Any]:
         "replicates": len(e.values),
         "censored": e.censored,
         "biased": e.is_biased,
+        "warnings": e.warnings,
         "sweeps": int(e.sweeps.sum()),
         "seconds": float(e.seconds.sum()),
         "made_by": e.made_by,

@@ -98,13 +98,12 @@ def verdict_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> Verdict:
 
 def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Finding]:
     """Return all findings on an estimate, and on the consensus clusterings made from it."""
+    if len(e.values) == 0:
+        return [Finding(CAUTION, "No replicates", "There is no replicate yet.", "Run more replicates.")]
     if e.made_by.get("ordinary"):
-        return [
-            Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only."),
-            *_tails(e, np.zeros(len(e.values), dtype=bool)),
-        ]
+        return [Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only.")]
     late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
-    return [_meetings(e), *_chains(e, late), *_tails(e, late), *_number(e), *_spread(clusters)]
+    return [*_meetings(e), *_chains(e, late), *_tails(e, late), *_number(e), *_spread(clusters)]
 
 
 def _worst(findings: Sequence[Finding]) -> str:
@@ -119,33 +118,33 @@ def _answer(part: Replicates) -> str:
     )
 
 
-def _meetings(e: Replicates) -> Finding:
-    count = len(e.met)
+def _meetings(e: Replicates) -> list[Finding]:
+    """Return whether all pairs met and all replicates ended: what makes an estimate unbiased."""
+    count, found = len(e.met), []
     if e.censored:
         cap = e.made_by["settings"]["max_sweeps"]
-        return Finding(
-            BAD,
-            f"Truncated at {cap} sweeps",
+        text = (
             f"{e.censored} of {count} pairs of chains did not meet and were cut short, so the estimate carries an "
             f"unknown bias (a pair does not meet with a probability below {e.censored_bound():.2g}, with 95 % "
-            "confidence).",
-            "Run again with a larger max_sweeps, or without one.",
+            "confidence)."
         )
+        advice = "Run again with a larger max_sweeps, or without one."
+        found.append(Finding(BAD, f"Truncated at {cap} sweeps", text, advice))
     if e.unfinished:
-        return Finding(
-            BAD,
-            "Unfinished",
+        text = (
             f"the run was interrupted while {e.unfinished} replicates were under way. These are slow ones, so what is "
-            "there is biased.",
-            "Run the same command or call on the store again: it goes on where it stopped.",
+            "there is biased."
         )
+        advice = "Run the same command or call on the store again: it goes on where it stopped."
+        found.append(Finding(BAD, "Unfinished", text, advice))
+    if found:
+        return found
     coupled = e.sweeps_to_meet
-    return Finding(
-        GOOD,
-        "Meetings",
+    text = (
         f"All {count} pairs of chains met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
-        f"most, so the estimate is unbiased{_stopped(e)}.",
+        f"most, so the estimate is unbiased{_stopped(e)}."
     )
+    return [Finding(GOOD, "Meetings", text)]
 
 
 def _stopped(e: Replicates) -> str:

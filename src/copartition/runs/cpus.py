@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 def cpu_count() -> int:
@@ -20,15 +21,27 @@ def cpu_count() -> int:
 
 
 def _quota() -> float | None:
-    """Return the processors that a container's quota comes to (cgroup version 2, then version 1), if it has one."""
-    for quota_file, period_file in (("cpu.max", None), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
-        try:
-            words = (CGROUP / quota_file).read_text().split()
-            words += [] if period_file is None else (CGROUP / period_file).read_text().split()
-            quota, period = words[0], float(words[1])
-            if quota == "max" or float(quota) <= 0:
-                return None
-            return float(quota) / period
-        except (OSError, ValueError, IndexError, ZeroDivisionError):
-            continue
-    return None
+    """Return the processors that the quotas of this process come to (cgroup version 2, then version 1), if any."""
+    quotas = [_read(folder / "cpu.max") for folder in _groups()]
+    quotas.append(_read(CGROUP / "cpu/cpu.cfs_quota_us", CGROUP / "cpu/cpu.cfs_period_us"))
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _groups() -> list[Path]:
+    """Return the folders of the group that this process belongs to and of all groups above: each may have a quota."""
+    try:
+        lines = MEMBERSHIP.read_text().splitlines()
+    except OSError:
+        lines = []
+    own = next((line.split("::", 1)[1].strip("/") for line in lines if line.startswith("0::")), "")
+    folder = CGROUP / own
+    return [folder, *[above for above in folder.parents if above.is_relative_to(CGROUP)]] if own else [CGROUP]
+
+
+def _read(*files: Path) -> float | None:
+    """Return the quotient of a quota and a period, in one file or in two; None where there is no limit."""
+    try:
+        quota, period = " ".join(file.read_text() for file in files).split()[:2]
+        return float(quota) / float(period) if quota != "max" and float(quota) > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):
+        return None

@@ -29,6 +29,7 @@ from copartition.results import MeetingTimes
 from copartition.runs.defaults import choose_step
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
+from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -100,20 +101,20 @@ def tune(
     check_target(target)
     if functional is None:
         functional = [n_clusters(), largest_clusters(3)]
-    functionals = as_list(functional)
-    pilot = _Pilot(
-        target=target,
-        functionals=functionals,
-        pairs=integer("pairs", pairs, STAGE_PAIRS),
-        step=choose_step(target, coupling, split_merge),
-        init=init,
-        seed=integer("seed", seed, 0),
-        max_sweeps=integer("max_sweeps", max_sweeps, 1),
-        executor=executor,
-        progress=progress,
-    )
-    pairs_met, differences = pilot.run_pairs()
-    variances = pilot.run_chains(pairs_met)
+    with lasting(executor) as place:
+        pilot = _Pilot(
+            target=target,
+            functionals=as_list(functional),
+            pairs=integer("pairs", pairs, STAGE_PAIRS),
+            step=choose_step(target, coupling, split_merge),
+            init=init,
+            seed=integer("seed", seed, 0),
+            max_sweeps=integer("max_sweeps", max_sweeps, 1),
+            executor=place,
+            progress=progress,
+        )
+        pairs_met, differences = pilot.run_pairs()
+        variances = pilot.run_chains(pairs_met)
     return _recommend(pilot, pairs_met, differences, variances)
 
 

@@ -71,6 +71,19 @@ def workers_for(executor: Any, task: Task) -> Iterator[Workers]:
         )
 
 
+@contextmanager
+def lasting(executor: Any) -> Iterator[Any]:
+    """Open processes once for several tasks; any other executor is passed on as it is."""
+    if executor != "processes":
+        yield executor
+        return
+    pool = ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn"))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
 def _run(task: Task, numbers: list[int]) -> Any:
     """Do some pieces of a task where nobody interrupts."""
     return task.run(numbers, Pause())
@@ -104,14 +117,10 @@ def _processes(executor: Any, task: Task) -> Iterator[Workers]:
     folder = Path(tempfile.mkdtemp(prefix="copartition-"))
     path = folder / "task.pickle"
     path.write_bytes(packed)
-    own = None
-    if executor == "processes":
-        own = executor = ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn"))
     try:
-        yield Workers(_count_of(executor), lambda numbers: executor.submit(_run_from_file, str(path), numbers))
+        with lasting(executor) as pool:
+            yield Workers(_count_of(pool), lambda numbers: pool.submit(_run_from_file, str(path), numbers))
     finally:
-        if own is not None:
-            own.shutdown(wait=True, cancel_futures=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
