@@ -10,8 +10,12 @@ from itertools import pairwise
 import pytest
 
 import copartition as cp
+from copartition.chains.start import check_start
+from copartition.chains.step import Step
 from copartition.runs import progress, schedule
 from copartition.runs.pacing import Glance, Interrupted, Pause
+from copartition.runs.pairs import pair_job
+from copartition.runs.replicates import Runner
 
 
 @pytest.fixture
@@ -129,3 +133,18 @@ def test_a_notebook_without_widgets_shows_one_line_and_no_warning():
     assert [kind for kind in eval(kinds) if kind != "stream:stderr"] == ["display_data:"]
     assert kinds.count("stream:stderr") <= 1  # that it compiles, once
     assert line.startswith("replicates: 300 of 300")
+
+
+@pytest.mark.parametrize("functional", [cp.n_clusters(), cp.functional(lambda labels: labels.max(), 1)])
+def test_a_pair_that_is_written_down_can_be_interrupted(monkeypatch, functional):
+    """The kernel stops whenever its diary is full or it asks Python; work must come up for air all the same."""
+    monkeypatch.setattr("copartition.runs.replicates.LINES", 4)
+    target = apart()
+    job = pair_job(target, (functional,), Step(0, cp.Independent()), check_start(target, None), 1, 10_000, 1)
+    runner = Runner(job, [0], keeps_diary=True)
+    for _ in range(3):
+        runner.advance(30)
+    assert runner.ended == 0
+    assert 60 <= runner.glance().sweeps <= 130
+    lines = sum(len(distances) for distances, _ in runner.diary)
+    assert lines - runner.glance().sweeps in (0, 1)  # the last one waits for Python's answer

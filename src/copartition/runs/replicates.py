@@ -181,11 +181,11 @@ class Runner:
 
     def glance(self) -> Glance | None:
         """Return what the pair at hand is doing, unless it has met or its chains do not run together yet."""
-        time = int(self._batch.tally.time[0]) - self.job.settings.lag
+        sweeps = int(self._batch.tally.time[0]) - self.job.settings.lag
         distance = int(self._pair.distance[0])
-        if not self._batch.has_begun[0] or time < 0 or distance == 0:
+        if not self._batch.has_begun[0] or sweeps < 0 or distance == 0:
             return None
-        return Glance(time, distance)
+        return Glance(sweeps, distance)
 
     def outcomes(self) -> Outcomes:
         """Return the outcomes of the replicates that have ended."""
@@ -224,17 +224,19 @@ class Runner:
                 batch,
                 sweeps,
             )
-            self._take_diary()
+            lines = self._take_diary()
             if status == kernel_status.DONE:
                 return
             if status == kernel_status.ASKING:
                 self._answer()
                 sweeps -= 1
+            elif status == kernel_status.DIARY_FULL:
+                sweeps -= lines
             elif status == kernel_status.CROWDED:
                 self._make_room()
             elif status == kernel_status.FULL:
                 self._grow()
-            elif status != kernel_status.DIARY_FULL:
+            else:
                 point = int(batch.stopped_at[0])
                 raise refusal(status, point) if batch.has_begun[0] else start_refusal(status, job.start, point)
 
@@ -258,10 +260,11 @@ class Runner:
             self._batch.seeds[self.ended] = stream(self.job.seed, *self._keys[self.ended])
         self._pair = grown_pair(self._pair)
 
-    def _take_diary(self) -> None:
-        """Take out what the kernel has written down."""
+    def _take_diary(self) -> int:
+        """Take out what the kernel has written down; return the number of lines."""
         diary = self._batch.diary
         count = int(diary.written[0])
         if count:
             self.diary.append((diary.distances[:count].copy(), diary.differences[:count].copy()))
             diary.written[0] = 0
+        return count
