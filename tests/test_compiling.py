@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import importlib
 import json
 import os
@@ -525,3 +526,27 @@ def test_sources_name_no_machine():
         if path.suffix in {".py", ".md", ".toml", ".txt", ".cff", ".c"} and not parts[0].startswith((".", "out")):
             text = path.read_text()
             assert not any(word in text for word in forbidden), path
+
+
+def referring(value, factor):
+    """A function that refers to a member of an enumeration and to a vectorised function, made anew."""
+    scope = {"numba": numba, "enum": enum}
+    source = f"""
+class Weight(enum.IntEnum):
+    A = {value}
+
+@numba.vectorize(["float64(float64)"])
+def scaled(x):
+    return {factor} * x
+
+def uses(x):
+    return scaled(x) * Weight.A.value
+"""
+    exec(compile(source, "scope.py", "exec"), scope)
+    return scope["uses"]
+
+
+def test_enumerations_and_vectorised_functions_are_part_of_the_hash():
+    assert cache.code_hash(referring(1, 2.0)) == cache.code_hash(referring(1, 2.0))
+    assert cache.code_hash(referring(1, 2.0)) != cache.code_hash(referring(6, 2.0))
+    assert cache.code_hash(referring(1, 2.0)) != cache.code_hash(referring(1, 7.0))

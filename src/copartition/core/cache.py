@@ -12,6 +12,7 @@ every version of every kernel. Only the editions and versions that were used las
 from __future__ import annotations
 
 import contextlib
+import enum
 import hashlib
 import os
 import shutil
@@ -27,7 +28,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 from platformdirs import user_cache_path
 
 numba_settings: Any = numba.config
@@ -148,8 +148,12 @@ class _References:
         """Yield what tells `thing`, and all that it refers to, from another one."""
         if hasattr(type(thing), "compiled"):  # a kernel
             thing = thing.function
-        if isinstance(thing, Dispatcher):
+        thing = getattr(thing, "_dispatcher", thing)  # of a function that numba.vectorize has made
+        if hasattr(thing, "py_func"):
             thing = thing.py_func
+        if isinstance(thing, enum.EnumMeta):
+            members: dict[str, Any] = dict(thing.__members__)
+            thing = [(name, member.value) for name, member in members.items()]
         if isinstance(thing, tuple | list):
             yield f"{type(thing).__name__} {len(thing)}".encode()
             for item in thing:

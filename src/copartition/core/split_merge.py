@@ -56,7 +56,7 @@ class Draw(NamedTuple):
     i: int
     j: int
     u: float
-    key: int
+    key: np.uint64
 
 
 @inner

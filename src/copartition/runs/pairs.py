@@ -28,7 +28,7 @@ class Meetings(NamedTuple):
     coupled_seconds : float64 array
         The part of the seconds that coupled sweeps took, by their share in all sweeps.
     distances : list of int64 arrays
-        For each pair its distance at times lag, lag + 1, ..., tau; empty if that was not asked for.
+        For each pair its distance at times lag, lag + 1, ..., tau; empty where no diary was kept.
     differences : list of float64 arrays (sweeps, components)
         For each pair h(X) - h(Y) before each coupled sweep.
     """
