@@ -25,7 +25,7 @@ from copartition.core.status import DONE
 from copartition.couplings.base import partner
 from copartition.functionals import evaluate_at
 from copartition.runs.pacing import Pause
-from copartition.runs.pairs import PairJob
+from copartition.runs.pairs import PairJob, pair_job
 from copartition.runs.replicates import Job, Runner, Settings
 
 CAP = 10**6
@@ -567,3 +567,34 @@ def test_a_compiled_functional_of_the_users_own():
     assert e.components == ["share of the cluster of point 2"]
     if not JIT_DISABLED:
         assert_unbiased(e.values, np.array([exact]))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("coupling", ["transport", "path"])
+def test_a_lead_that_is_timed_apart_changes_no_number(monkeypatch, coupling):
+    """The kernel stops where chains are joined and where pairs end; what it computes is the same."""
+    target = small.scalar()[0]
+    run = {"replicates": 30, "coupling": coupling, "lag": 7, "max_sweeps": 12, "trace": True, "seed": 3, "executor": 1}
+    together = cp.meeting_times(target, **run)
+    monkeypatch.setattr("copartition.runs.replicates.LONG", 0)
+    apart = cp.meeting_times(target, **run)
+    assert np.array_equal(together.meeting_times, apart.meeting_times)
+    assert np.array_equal(together.met, apart.met)
+    assert all(np.array_equal(a, b) for a, b in zip(together.traces, apart.traces, strict=True))
+
+
+def test_coupled_sweeps_are_timed_without_the_lead(monkeypatch):
+    """With a clock that moves on by a second at every look, each part of a pair takes whole seconds of its own."""
+    monkeypatch.setattr("copartition.runs.replicates.LONG", 0)
+    ticks = iter(range(10_000))
+    monkeypatch.setattr("copartition.runs.replicates.time.thread_time", lambda: float(next(ticks)))
+    target = small.scalar()[0]
+    job = pair_job(target, (), Step(0, cp.Independent()), check_start(target, "singletons"), 5, 9, 1)
+    runner = Runner(job, [0, 1], times_parts=True)
+    while runner.ended < 2:
+        before = runner.ended
+        runner.advance(100)
+        assert runner.ended - before in (0, 1)
+    seconds, coupled = runner.outcomes().seconds, runner.coupled_seconds()
+    assert np.all(coupled > 0)
+    assert np.all(seconds > coupled)

@@ -30,6 +30,8 @@ class Tally(NamedTuple):
         The time t of x.
     is_new : int64 array (1)
         Whether the states at time t have not been looked at yet.
+    is_joined : int64 array (1)
+        Whether y has joined.
     stage : int64 array (1)
         `AHEAD`, `TOGETHER`, `AFTER`, `FINISHED` or `CENSORED`.
     meeting_time : int64 array (1)
@@ -46,6 +48,7 @@ class Tally(NamedTuple):
 
     time: Int1
     is_new: Int1
+    is_joined: Int1
     stage: Int1
     meeting_time: Int1
     cost: Int1
@@ -106,6 +109,8 @@ class Batch(NamedTuple):
         The moves in these.
     order : int64 array (points)
         Scratch for random starts.
+    stops : int
+        Whether to stop where chains are joined and where a replicate ends, so that its parts can be timed.
     ended : int64 array (1)
         How many replicates have ended: the number of the one at hand.
     has_begun : int64 array (1)
@@ -127,6 +132,7 @@ class Batch(NamedTuple):
     start_steps: int
     start_moves: Moves
     order: Int1
+    stops: int
     ended: Int1
     has_begun: Int1
     stopped_at: Int1
@@ -149,6 +155,7 @@ def new_tally(components: int) -> Tally:
     return Tally(
         time=number(),
         is_new=number(),
+        is_joined=number(),
         stage=number(),
         meeting_time=number(),
         cost=number(),

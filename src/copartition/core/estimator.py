@@ -22,7 +22,7 @@ from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, outline, reference
 from copartition.core.starts import place_start
 from copartition.core.state import PLACE, STEPS, Coupled, Functionals, Law, Model, Pair, Stepper
-from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE
+from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE, JOINED
 from copartition.core.types import type_of
 
 # --- looking at the states -------------------------------------------------------------------------------------------
@@ -136,6 +136,7 @@ def begin_replicate(model, law, pair, stepper, batch, random):
     tally = batch[0].tally
     tally.time[0] = tally.meeting_time[0] = 0
     tally.is_new[0] = 1
+    tally.is_joined[0] = 0
     tally.stage[0] = AHEAD
     tally.cost[0] = 2 * batch[0].start_steps
     pair[0].distance[0] = 0
@@ -148,13 +149,17 @@ def begin_replicate(model, law, pair, stepper, batch, random):
     return begin_one(model, law, y, stepper, batch, random)
 
 
-@inner
-def join_chains(pair):
+@outline
+def join_chains(pair, batch):
     """Count the books of the pair when y joins; return a status: `CROWDED` where there is no room for them."""
+    tally = batch[0].tally
+    if tally.is_joined[0]:
+        return DONE
     if pair[0].overlap.shape[0] < len(pair[0].x.sizes):
         return CROWDED
     recount_pair(pair)
-    return DONE
+    tally.is_joined[0] = 1
+    return JOINED if batch[0].stops else DONE
 
 
 @outline
@@ -165,7 +170,7 @@ def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, li
     x, moves, rule = reference(pair[0].x), reference(stepper[0].moves), reference(coupled[0].rule)
     while True:
         if tally.is_new[0]:
-            status = join_chains(pair) if tally.time[0] == lag and tally.stage[0] == AHEAD else DONE
+            status = join_chains(pair, batch) if tally.time[0] == lag else DONE
             if status == DONE:
                 status = look(model, law, pair, functionals, batch)
             if status != DONE:
@@ -231,4 +236,6 @@ def run_batch(model, law, pair, stepper, coupled, functionals, batch, sweeps):
         sweeps -= progress[STEPS] - before
         if batch.tally.stage[0] >= FINISHED:
             end_replicate(b)
+            if batch.stops:
+                return DONE
     return DONE

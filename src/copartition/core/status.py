@@ -13,3 +13,4 @@ WRONG_PARTNER = 4  # a coupling chose what is no choice
 CROWDED = 5  # two chains with many rows, most of them empty by now, are about to be joined
 ASKING = 6  # functionals written in Python are to be evaluated
 DIARY_FULL = 7  # what was written down is to be taken out
+JOINED = 8  # two chains are about to run together, and it was asked to be told

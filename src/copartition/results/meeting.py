@@ -17,7 +17,8 @@ class MeetingTimes:
         The meeting time tau of each pair, so ``tau - lag`` coupled sweeps; the cap where it did not meet.
     met : bool array (replicates)
     seconds : float64 array (replicates)
-        CPU time of the coupled sweeps of each pair.
+        CPU time of the coupled sweeps of each pair; where the lead of the first chain is short (a millisecond), their
+        share of the time of the pair by number.
     traces : list of int64 arrays, or None
         For each pair the Hamming distance at times lag, lag + 1, ..., tau, if traces were asked for.
     lag, max_sweeps, seed : int

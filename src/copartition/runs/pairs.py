@@ -26,7 +26,7 @@ class Meetings(NamedTuple):
     indices, meeting_times, met, seconds : arrays
         As those of `copartition.results.Outcomes`.
     coupled_seconds : float64 array
-        The part of the seconds that coupled sweeps took, by their share in all sweeps.
+        The part of the seconds that coupled sweeps took; where the lead is short, by their share in all sweeps.
     distances : list of int64 arrays
         For each pair its distance at times lag, lag + 1, ..., tau; empty where no diary was kept.
     differences : list of float64 arrays (sweeps, components)
@@ -62,7 +62,8 @@ class PairJob:
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Meetings, None]:
         """Run some pairs, one after another, in this thread."""
         self.job.prepare()
-        runner = Runner(self.job, numbers, keeps_diary=self.keeps_distances or len(self.columns) > 0)
+        keeps_diary = self.keeps_distances or len(self.columns) > 0
+        runner = Runner(self.job, numbers, keeps_diary, times_parts=True)
         runner.run(pause)
         o = runner.outcomes()
         coupled = o.meeting_times - self.job.settings.lag
@@ -75,7 +76,7 @@ class PairJob:
             o.meeting_times,
             o.met,
             o.seconds,
-            o.seconds * 2 * coupled / o.sweeps,
+            runner.coupled_seconds(),
             [distances[a:b] for a, b in zip(begins, ends, strict=True)],
             [differences[a : a + n] for a, n in zip(begins, coupled, strict=True)],
         ), None

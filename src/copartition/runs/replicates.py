@@ -33,6 +33,7 @@ from copartition.targets.base import Target
 
 UNBOUNDED = 1 << 60  # a cap that no pair reaches
 LINES = 4096  # of a diary; fewer where each has many components
+LONG = 20_000  # updates of points in a lead, about a millisecond, from which it is timed apart from what follows
 CELLS = 400_000
 
 
@@ -115,16 +116,26 @@ class Runner:
         The replicates to run, by the keys of their random streams.
     keeps_diary : bool
         Keep distances, and differences of the functionals, of chains that run together.
+    times_parts : bool
+        Tell the CPU time of coupled sweeps from that of the lead, by the clock where the lead is long.
     """
 
-    def __init__(self, job: Job, keys: Sequence[int] | Sequence[tuple[int, ...]], keeps_diary: bool = False) -> None:
+    def __init__(
+        self,
+        job: Job,
+        keys: Sequence[int] | Sequence[tuple[int, ...]],
+        keeps_diary: bool = False,
+        times_parts: bool = False,
+    ) -> None:
         self.job = job
+        self._stops = times_parts and job.settings.lag * job.target.n_points >= LONG
         self._keys = [key if isinstance(key, tuple) else (int(key),) for key in keys]
         self.indices = np.array([key[-1] for key in self._keys], dtype=np.int64)
         self.diary: list[tuple[np.ndarray, np.ndarray]] = []
         self._functionals = arranged(job.functionals)
         self._batch = self._new_batch(keeps_diary)
         self._seconds = np.zeros(len(self._keys))
+        self._timed_coupled = np.zeros(len(self._keys))
         self._stepper = job.step.stepper(job.target)
         self._coupled = job.step.coupled(job.target)
         self._pair = self._pair_at_start()
@@ -141,6 +152,7 @@ class Runner:
             start_steps=job.start.sweeps,
             start_moves=moves_of(job.target.model, job.start.split_merge),
             order=np.zeros(job.target.n_points, dtype=np.int64),
+            stops=int(self._stops),
             ended=number(),
             has_begun=number(),
             stopped_at=number(),
@@ -194,11 +206,21 @@ class Runner:
             self.indices[:n], b.values[:n], b.meeting_times[:n], b.met[:n] == 1, b.costs[:n], self._seconds[:n]
         )
 
+    def coupled_seconds(self) -> np.ndarray:
+        """Return the CPU time that coupled sweeps took of the replicates that have ended; by count if not timed."""
+        o = self.outcomes()
+        if self._stops:
+            return self._timed_coupled[: len(o.indices)]
+        return o.seconds * 2 * (o.meeting_times - self.job.settings.lag) / o.sweeps
+
     def advance(self, sweeps: int) -> None:
         """Go on for about so many sweeps."""
         begin = time.thread_time()
         first, cost = self.ended, self._costs()
+        is_joined = bool(self._batch.has_begun[0] and self._batch.tally.is_joined[0])
         self._call(sweeps)
+        if self._stops and is_joined:
+            self._timed_coupled[first] += time.thread_time() - begin
         last = min(self.ended + 1, len(self.indices))
         spent = (self._costs() - cost)[first:last]
         share = spent / spent.sum() if spent.sum() > 0 else np.full(last - first, 1.0 / (last - first))
@@ -225,7 +247,7 @@ class Runner:
                 sweeps,
             )
             lines = self._take_diary()
-            if status == kernel_status.DONE:
+            if status in (kernel_status.DONE, kernel_status.JOINED):
                 return
             if status == kernel_status.ASKING:
                 self._answer()
