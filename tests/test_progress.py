@@ -20,22 +20,22 @@ from copartition.runs.replicates import Runner
 
 @pytest.fixture
 def hasty(monkeypatch):
-    """Let the package lose patience after a tenth of a second."""
-    monkeypatch.setattr(schedule, "SECONDS_BETWEEN_LOOKS", 0.05)
-    monkeypatch.setattr(progress, "PATIENCE", 0.1)
-    monkeypatch.setattr(progress, "FIRST_LINE", 0.1)
+    """Let the package lose patience at once."""
+    monkeypatch.setattr(schedule, "SECONDS_BETWEEN_LOOKS", 0.02)
+    monkeypatch.setattr(progress, "PATIENCE", 0.02)
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.02)
 
 
 def apart():
-    """Chains of 60 points that are run independently never meet."""
+    """A posterior so spread over partitions of 60 points that chains that are run independently never meet."""
     data = [float(i % 7) for i in range(60)]
-    return cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
+    return cp.Mixture(data, cp.Gaussian(noise_sd=3.0, mean_sd=3.0), cp.DirichletProcess(5.0))
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("run", ["estimate", "meeting_times"])
 def test_pairs_that_do_not_meet_are_talked_about_where_there_is_no_terminal(hasty, capfd, run):
-    arguments = {"coupling": "independent", "replicates": 2, "lag": 1, "max_sweeps": 40_000, "executor": 2}
+    arguments = {"coupling": "independent", "replicates": 2, "lag": 1, "max_sweeps": 100_000, "executor": 2}
     if run == "estimate":
         e = cp.estimate(apart(), cp.n_clusters(), burn_in=1, min_sweeps=2, progress=True, **arguments)
         assert e.censored == 2
@@ -46,7 +46,7 @@ def test_pairs_that_do_not_meet_are_talked_about_where_there_is_no_terminal(hast
     sweeps, *distances = re.search(
         r"up to ([\d,]+) coupled sweeps, apart by ([\d,]+)(?: to ([\d,]+))?", lines[-1]
     ).groups()
-    assert 0 < int(sweeps.replace(",", "")) <= 40_000
+    assert 0 < int(sweeps.replace(",", "")) <= 100_000
     assert all(int(d.replace(",", "")) > 0 for d in distances if d)
     assert "max_sweeps" in lines[-1]
     assert "0 of 2" in lines[-1]
@@ -74,6 +74,21 @@ def test_lines_come_more_and_more_seldom(monkeypatch, capsys):
     assert said[0] == 5
     assert gaps[:5] == [10, 20, 40, 80, 160]
     assert set(gaps[5:]) == {300}
+
+
+def test_what_has_no_room_beside_a_bar_is_said_above_it(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    bar = progress._TerminalBar("replicates")
+    hint = progress.slow_pairs([Glance(500, 70)], 6.0)
+    for second in range(60):
+        now[0] = float(second)
+        bar.show(3, 9, hint)
+    bar.show(4, 9, "1.5 +- 0.1")
+    bar.close()
+    shown = " ".join(capsys.readouterr().err.split())
+    assert shown.count("no pair has met for 6 s") == 3  # at 0, 10 and 30 seconds
+    assert "1.5 +- 0.1" in shown
 
 
 def test_monitor_talks_of_slow_pairs_only_after_a_while(monkeypatch):

@@ -21,6 +21,7 @@ from copartition.runs.pacing import Glance, Pause
 PATIENCE = 5.0  # seconds without a piece that ends, after which it is said what pairs are doing
 FIRST_LINE = 5.0  # seconds until the first line where there is no terminal; the time between lines doubles
 LONGEST_SILENCE = 300.0
+FEW_WORDS = 40  # characters that have room beside a bar
 
 Watch = Callable[[Pause], None]
 
@@ -145,8 +146,24 @@ def _text(what: str, done: int, total: int, seconds: float, note: str) -> str:
     return f"{what}: {done:,} of {total:,}, {seconds:.0f} s{speed}" + (f"; {note}" if note else "")
 
 
+class _Rhythm:
+    """Tells when it is time to say something once more: soon at first, then more and more seldom."""
+
+    def __init__(self, begin: float, wait: float) -> None:
+        self._next = begin + wait
+        self._wait = FIRST_LINE
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether it is time, and if so, when the next time is."""
+        if now < self._next:
+            return False
+        self._wait = min(2 * self._wait, LONGEST_SILENCE)
+        self._next = now + self._wait
+        return True
+
+
 class _TerminalBar:
-    """A bar that moves, with a line of its own for what is to be said."""
+    """A bar that moves; what takes more than a few words is said above it."""
 
     def __init__(self, what: str) -> None:
         from rich.console import Console
@@ -157,9 +174,14 @@ class _TerminalBar:
             *columns, TimeRemainingColumn(), TextColumn("{task.fields[note]}"), console=Console(stderr=True)
         )
         self._task = self._bar.add_task("", total=None, rate="", note="")
+        self._rhythm = _Rhythm(time.monotonic(), wait=0.0)
         self._bar.start()
 
     def show(self, done: int, total: int, note: str) -> None:
+        if len(note) > FEW_WORDS:
+            if self._rhythm.is_due(time.monotonic()):
+                self._bar.console.print(note, highlight=False)
+            note = ""
         speed = self._bar.tasks[0].speed
         rate = f"{speed:,.0f}/s" if speed and speed >= 1 else ""
         self._bar.update(self._task, total=total, completed=done, rate=rate, note=note)
@@ -196,16 +218,11 @@ class _Lines:
     def __init__(self, what: str) -> None:
         self._what = what
         self._begin = time.monotonic()
-        self._next = self._begin + FIRST_LINE
-        self._wait = FIRST_LINE
+        self._rhythm = _Rhythm(self._begin, wait=FIRST_LINE)
 
     def show(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
-        if now < self._next or done >= total:
-            return
-        self._wait = min(2 * self._wait, LONGEST_SILENCE)
-        self._next = now + self._wait
-        if sys.stderr is not None:
+        if done < total and self._rhythm.is_due(now) and sys.stderr is not None:
             print(_text(self._what, done, total, now - self._begin, note), file=sys.stderr, flush=True)
 
     def close(self) -> None:
