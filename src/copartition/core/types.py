@@ -24,7 +24,6 @@ Float1 = Annotated[np.ndarray, float1]
 Float2 = Annotated[np.ndarray, float2]
 Int1 = Annotated[np.ndarray, int1]
 Int2 = Annotated[np.ndarray, int2]
-UInt1 = Annotated[np.ndarray, uint1]
 UInt2 = Annotated[np.ndarray, uint2]
 
 
