@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,3 +121,21 @@ def test_a_missing_package_is_named(e, tmp_path, monkeypatch, package, call, mes
     monkeypatch.setitem(__import__("sys").modules, package, None)
     with pytest.raises((ImportError, ValueError), match=message):
         call(e, tmp_path)
+
+
+def test_numbers_of_replicates_are_the_same_everywhere_where_there_are_gaps(e):
+    gaps = replace(e, numbers=np.r_[0, 2 : len(e.values), 7 + len(e.values)])
+    assert gaps.to_dataframe().index.tolist() == gaps.numbers.tolist()
+    assert gaps.to_datatree()["replicates"].coords["replicate"].to_numpy().tolist() == gaps.numbers.tolist()
+
+
+def test_components_of_ordinary_chains_keep_their_names():
+    s = cp.sample(small.scalar()[0], cp.co_clustering([0, 3, 4]), sweeps=5, burn_in=0, chains=2)
+    names = s.to_datatree()["posterior"].coords["co_clustering_component"].to_numpy().tolist()
+    assert names == s.components == ["together[0, 3]", "together[0, 4]", "together[3, 4]"]
+
+
+def test_repr_of_a_long_estimate_is_short():
+    density = cp.predictive_density(np.linspace(-3, 3, 400))
+    e = cp.estimate(small.scalar()[0], density, replicates=3, burn_in=1, min_sweeps=2, lag=1)
+    assert repr(e) == "<Estimate of predictive_density of size 400 from 3 replicates>"
