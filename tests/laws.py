@@ -177,7 +177,7 @@ def draw_steps(model, law, chain, stepper, random, trips, draws):
     """Count where single steps lead."""
     m, functions, c, moves = reference(model), reference(law), reference(chain), reference(stepper.moves)
     for _ in range(draws):
-        reset(m, c, trips.start)
+        reset(m, functions, c, trips.start)
         stepper.alone(m, functions, c, moves, random, trips.progress)
         count_trip(c, trips)
 
@@ -201,8 +201,8 @@ def draw_pair_steps(model, law, pair, moves, coupled, random, trips, draws):
     of_x, of_y = trips
     met = 0
     for _ in range(draws):
-        reset(m, x, of_x.start)
-        reset(m, y, of_y.start)
+        reset(m, functions, x, of_x.start)
+        reset(m, functions, y, of_y.start)
         recount_pair(p)
         coupled.together(m, functions, p, s, r, random, of_x.progress)
         count_trip(x, of_x)

@@ -8,7 +8,9 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import ot
+from scipy.integrate import quad
 from scipy.linalg import block_diag
+from scipy.special import betaln, multigammaln
 
 # --- partitions ------------------------------------------------------------------------------------------------------
 
@@ -128,6 +130,89 @@ class GaussianMixture:
         return sum(
             self.log_cluster(members) + math.log(self.alpha) + math.lgamma(len(members)) for members in clusters(labels)
         )
+
+
+class Mixture:
+    """A mixture, from the log density of the cells of a cluster and the probability of a partition."""
+
+    def __init__(self, log_cluster, prior):
+        self.log_cluster, self.prior = log_cluster, prior
+
+    def log_density(self, labels):
+        probability = self.prior(labels)
+        if probability == 0.0:
+            return -math.inf
+        return math.log(probability) + sum(self.log_cluster(members) for members in clusters(labels))
+
+
+def student(x, degrees, mean, scale):
+    """Log density of a t law with this square of its scale."""
+    z = (x - mean) ** 2 / scale
+    constant = math.lgamma(0.5 * (degrees + 1)) - math.lgamma(0.5 * degrees) - 0.5 * math.log(degrees * math.pi * scale)
+    return constant - 0.5 * (degrees + 1) * math.log1p(z / degrees)
+
+
+def wishart_cluster(data, mean, weight, degrees, scale):
+    """Log density of rows with unknown mean and covariance: the ratio of normalising constants, from the rows."""
+
+    def log_cluster(members):
+        x = data[sorted(members)]
+        n, d = x.shape
+        centre = x.mean(axis=0)
+        scatter = (x - centre).T @ (x - centre)
+        psi = scale + scatter + weight * n / (weight + n) * np.outer(centre - mean, centre - mean)
+        result = multigammaln(0.5 * (degrees + n), d) - multigammaln(0.5 * degrees, d)
+        result += 0.5 * degrees * np.linalg.slogdet(scale)[1] - 0.5 * (degrees + n) * np.linalg.slogdet(psi)[1]
+        return result + 0.5 * d * math.log(weight / (weight + n)) - 0.5 * n * d * math.log(math.pi)
+
+    return log_cluster
+
+
+def gamma_column(cells, mean, weight, shape, scale):
+    """Log density of cells with unknown mean and variance: one after another, each a t law given those before."""
+    total, m, kappa, a, b = 0.0, mean, weight, shape, scale
+    for x in cells:
+        total += student(x, 2 * a, m, b * (kappa + 1) / (a * kappa))
+        b += 0.5 * kappa / (kappa + 1) * (x - m) ** 2
+        m = (kappa * m + x) / (kappa + 1)
+        kappa, a = kappa + 1, a + 0.5
+    return total
+
+
+def known_column(cells, noise_sd, mean_sd, mean):
+    cells, size = np.asarray(cells), len(cells)
+    return log_normal_density(cells, np.full(size, mean), noise_sd**2 * np.eye(size) + mean_sd**2) if size else 0.0
+
+
+def bernoulli_column(cells, a, b):
+    yes, no = sum(cells), len(cells) - sum(cells)
+    return betaln(a + yes, b + no) - betaln(a, b)
+
+
+def categorical_column(cells, concentration, categories):
+    result = math.lgamma(concentration * categories) - math.lgamma(concentration * categories + len(cells))
+    for category in set(cells):
+        result += math.lgamma(concentration + list(cells).count(category)) - math.lgamma(concentration)
+    return result
+
+
+def poisson_column(cells, shape, rate):
+    total, m = sum(cells), len(cells)
+    result = math.lgamma(shape + total) - math.lgamma(shape) + shape * math.log(rate)
+    return result - (shape + total) * math.log(rate + m) - sum(math.lgamma(x + 1) for x in cells)
+
+
+def independent_columns(data, columns):
+    """Log density of rows whose columns are independent; cells that are None or NaN are not there."""
+
+    def log_cluster(members):
+        total = 0.0
+        for j, of_column in enumerate(columns):
+            cells = [data[n][j] for n in sorted(members)]
+            total += of_column([cell for cell in cells if cell is not None and cell == cell])
+        return total
+
+    return log_cluster
 
 
 class Coloring:
@@ -570,3 +655,64 @@ def vi_lower_bound(similarity, labels):
 def similarity(states, law):
     """Probabilities that points are together."""
     return sum(p * adjacency(state) for state, p in zip(states, law, strict=True))
+
+
+# --- priors ----------------------------------------------------------------------------------------------------------
+
+
+def process(labels, alpha, discount=0.0):
+    """Probability of a partition under a Pitman-Yor process: one point after another."""
+    sizes, probability = {}, 1.0
+    for n, label in enumerate(labels):
+        if n > 0:
+            weight = sizes[label] - discount if label in sizes else alpha + discount * len(sizes)
+            probability *= weight / (n + alpha)
+        sizes[label] = sizes.get(label, 0) + 1
+    return probability
+
+
+def gamma_mean(f, shape, rate):
+    """Mean of f(alpha) where alpha is Gamma distributed, by adaptive quadrature."""
+    constant = shape * math.log(rate) - math.lgamma(shape)
+    power = min(shape, 1.0)  # of alpha, in which the density near 0 is bounded
+
+    def integrand(v):
+        alpha = v ** (1 / power)
+        log_power = (shape - power) * math.log(alpha) if shape > power else 0.0
+        return f(alpha) * math.exp(constant + log_power - rate * alpha) / power
+
+    options = {"epsabs": 0.0, "epsrel": 1e-13, "limit": 500}
+    mean = shape / rate
+    spread = math.sqrt(shape) / rate
+    ends = sorted({0.0, max(0.0, mean - 12 * spread), mean, mean + 2 * spread, mean + 12 * spread + 40 / rate})
+    return sum(quad(integrand, a**power, b**power, **options)[0] for a, b in pairwise(ends))
+
+
+def finite_mixture(labels, components, gamma):
+    """Probability of a partition where each point is of a component, with symmetric Dirichlet weights."""
+    sizes = [len(c) for c in clusters(labels)]
+    if len(sizes) > components:
+        return 0.0
+    result = math.perm(components, len(sizes))
+    result *= math.exp(math.lgamma(gamma * components) - math.lgamma(gamma * components + len(labels)))
+    return result * math.prod(math.exp(math.lgamma(gamma + s) - math.lgamma(gamma)) for s in sizes)
+
+
+def mixture_of_finite_mixtures(labels, gamma, law, most=2000):
+    last = int(min(most, law.support()[1]))
+    return sum(float(law.pmf(k)) * finite_mixture(labels, k, gamma) for k in range(1, last + 1))
+
+
+def mixed(labels, log_size, rows):
+    """Probability of a partition under a mixture of priors whose weights hold for any number of points."""
+    total = 0.0
+    for weight, a, b in rows:
+        sizes, probability = {}, weight
+        for n, label in enumerate(labels):
+            if n > 0:
+                weights = {other: math.exp(log_size[size]) for other, size in sizes.items()}
+                opening = max(0.0, a + b * len(sizes))
+                probability *= weights.get(label, opening) / (sum(weights.values()) + opening)
+            sizes[label] = sizes.get(label, 0) + 1
+        total += probability
+    return total

@@ -484,9 +484,9 @@ def test_arrays_of_another_type_are_refused(labels, message):
     """Machine code would read their memory as if they were of its own."""
     target, _ = small.scalar()
     chain = chain_at(target, np.zeros(5, dtype=np.int64))
-    steps.reset_chain(target.model, chain, LABELS)
+    steps.reset_chain(target.model, target.law, chain, LABELS)
     with pytest.raises(TypeError, match=message):
-        steps.reset_chain(target.model, chain, labels)
+        steps.reset_chain(target.model, target.law, chain, labels)
     assert chain.labels.tolist() == LABELS.tolist()
 
 
@@ -513,7 +513,7 @@ def test_arrays_inside_tuples_are_checked_too():
             call(**wrong)
     with pytest.raises(TypeError, match=r"A kernel takes .*got 2 fields"):
         call(law=law[:2])
-    with pytest.raises(TypeError, match=r"<kernel copartition.core.steps.reset_chain> takes 3 arguments, got 2"):
+    with pytest.raises(TypeError, match=r"<kernel copartition.core.steps.reset_chain> takes 4 arguments, got 2"):
         steps.reset_chain(model, chain)
 
 

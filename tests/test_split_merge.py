@@ -366,7 +366,7 @@ def test_chains_grow_between_moves(rng):
         np.arange(n_points) * 100.0, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0)
     )
     small_chain, large = (chain_at(target, np.arange(size)[np.arange(40) % size]) for size in (12, 40))
-    reset_chain(target.model, large, np.arange(12)[np.arange(40) % 12])
+    reset_chain(target.model, target.law, large, np.arange(12)[np.arange(40) % 12])
     results = [advance_chain(target, Step(30), chain, stream(4, 4), 3) for chain in (small_chain, large)]
     assert results[0].n_clusters[0] > 16
     assert results[0].labels.tolist() == results[1].labels.tolist()

@@ -162,7 +162,7 @@ def test_chains_grow_in_the_middle_of_a_sweep(rng):
     chain = advance_chain(target, SWEEP, chain_at(target, np.zeros(n_points, dtype=np.int64)), random, 1)
     assert chain.n_clusters[0] > 16  # more than the first capacity
     roomy = chain_at(target, np.arange(n_points))
-    reset_chain(target.model, roomy, np.zeros(n_points, dtype=np.int64))
+    reset_chain(target.model, target.law, roomy, np.zeros(n_points, dtype=np.int64))
     roomy = advance_chain(target, SWEEP, roomy, stream(9, 9), 1)
     assert chain.labels.tolist() == roomy.labels.tolist()
     step = Step(coupling=cp.Transport())

@@ -176,7 +176,7 @@ def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkey
         small_chains = [chain_at(target, one) for one in labels]
         roomy_chains = [chain_at(target, np.arange(36)) for _ in labels]
         for chain, one in zip(roomy_chains, labels, strict=True):
-            reset_chain(target.model, chain, one)
+            reset_chain(target.model, target.law, chain, one)
         ends = []
         for chains in (small_chains, roomy_chains):
             pair = couple(target, step.coupling, *chains)

@@ -36,14 +36,28 @@ from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times
 from copartition.runs.pilot import TuningError, tune
 from copartition.runs.sampling import sample
-from copartition.targets.base import Target, log_merge, log_predictive
+from copartition.targets.base import (
+    Keeping,
+    Target,
+    begin_cluster,
+    enter_cluster,
+    leave_cluster,
+    log_merge,
+    log_predictive,
+)
 from copartition.targets.coloring import GraphColoring
+from copartition.targets.columns import Columns
+from copartition.targets.discrete import Bernoulli, Categorical, Poisson
 from copartition.targets.gaussian import Gaussian
 from copartition.targets.mixture import Component, Mixture, Prepared
+from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.priors import DirichletProcess, Prior
 from copartition.view import plots, write_report
 
 __all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Columns",
     "Common",
     "Component",
     "Consensus",
@@ -54,11 +68,15 @@ __all__ = [
     "Gaussian",
     "GraphColoring",
     "Independent",
+    "Keeping",
     "Matched",
     "Maximal",
     "MeetingTimes",
     "Mixture",
+    "NormalInverseGamma",
+    "NormalInverseWishart",
     "Path",
+    "Poisson",
     "Prepared",
     "Prior",
     "ReplicateError",
@@ -72,18 +90,21 @@ __all__ = [
     "Tuned",
     "TuningError",
     "__version__",
+    "begin_cluster",
     "canonical",
     "cluster_sizes_histogram",
     "co_clustering",
     "conditional",
     "consensus",
     "distance_to",
+    "enter_cluster",
     "estimate",
     "estimate_within",
     "evaluation",
     "functional",
     "hamming_distance",
     "largest_clusters",
+    "leave_cluster",
     "log_merge",
     "log_predictive",
     "meeting_times",

@@ -95,6 +95,29 @@ def number_array(name: str, value: Any, dimensions: int) -> np.ndarray:
     return array
 
 
+def column_array(name: str, value: Any, n_columns: int) -> np.ndarray:
+    """Return a number, or one for each column, as an array of one for each column."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 1 and len(array) != n_columns:
+        raise ValueError(f"{name} must be a number or {n_columns} numbers to fit the data, got {len(array)} numbers.")
+    return np.broadcast_to(array, (n_columns,))
+
+
+def plain(value: Any) -> str:
+    """Return numbers as a text that Python reads, the middle of long ones left out."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist() if np.size(value) <= 64 else [*np.ravel(value)[:3].tolist(), ...]
+    return repr(value)
+
+
+def positive_array(name: str, value: Any) -> np.ndarray:
+    """Return a positive number, or one for each column, as an array."""
+    array = finite_array(name, value, (0, 1))
+    if not np.all(array > 0):
+        raise ValueError(f"{name} must be positive, got {shorten(value)}.")
+    return array
+
+
 def integer_array(name: str, value: Any) -> np.ndarray:
     """Return `value` as a one-dimensional array of whole numbers."""
     array = np.asarray(value)

@@ -8,7 +8,7 @@ import numpy as np
 
 from copartition.chains.step import Step
 from copartition.core import status as kernel_status
-from copartition.core.room import empty_chain, grown
+from copartition.core.room import empty_chain, grown, widths_of
 from copartition.core.state import Chain, Stepper
 from copartition.core.steps import conditional_law, make_recorded_steps, make_steps, reset_chain
 from copartition.functionals import Functional
@@ -21,8 +21,8 @@ def chain_at(target: Target, labels: np.ndarray) -> Chain:
     """Return a chain at the partition `labels`, in canonical numbering, negative for points in no cluster."""
     n_clusters = max(target.model.palette, int(labels.max()) + 1)
     capacity = max(16, n_clusters + n_clusters // 4 + 2)
-    chain = empty_chain(target.n_points, target.model.points.shape[1], capacity)
-    reset_chain(target.model, chain, labels)
+    chain = empty_chain(target.n_points, widths_of(target.model), capacity)
+    reset_chain(target.model, target.law, chain, labels)
     return chain
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from copartition.core.compiling import Kernel
-from copartition.core.room import empty_chain, moves_of
+from copartition.core.room import empty_chain, moves_of, widths_of
 from copartition.core.state import Coupled, Stepper
-from copartition.core.steps import log_weights, step_chain, step_pair
+from copartition.core.steps import grow_row, log_weights, step_chain, step_pair
 from copartition.couplings.base import Coupling
 from copartition.couplings.independent import Independent
 from copartition.targets.base import Target
@@ -85,12 +85,11 @@ def objection_to_moves(target: Target) -> str:
 
 def _log_density(target: Target, points: np.ndarray, labelled: bool) -> float:
     """Return the log density of some points as one cluster, the product of those of points that join one by one."""
-    chain = empty_chain(target.n_points, target.model.points.shape[1], 4)
+    chain = empty_chain(target.n_points, widths_of(target.model), 4)
     total = 0.0
-    for count, n in enumerate(points):
+    for n in points:
         log_weights(target.model, target.law, chain, 2, int(n))
         total += chain.weights[0]
-        chain.sizes[0] = count + 1
-        chain.sums[0] += target.model.points[n]
+        grow_row(target.model, target.law, chain, int(n), 0)
         chain.labels[n] = 0 if labelled else -1
     return total

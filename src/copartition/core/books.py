@@ -43,14 +43,15 @@ def take_out_of_both(model, pair, x, y, matching, n):
 
 
 @inner
-def put_into_both(model, pair, x, y, matching, n, i, j):
-    """Put point n into cluster i of x and j of y and into the books."""
+def put_into_both(model, law, pair, x, y, matching, n, chosen):
+    """Put point n into the two chosen clusters, i of x and j of y, and into the books."""
+    i, j = chosen
     if matching and model[0].palette == 0:
         new_x, new_y = x[0].n_clusters[0], y[0].n_clusters[0]
         if (i == new_x) != (j == new_y):
             part(pair[0].matched.there, pair[0].matched.back, new_x, new_y)
-    put_in(model, x, n, i)
-    put_in(model, y, n, j)
+    put_in(model, law, x, n, i)
+    put_in(model, law, y, n, j)
     count_overlap(pair, n, 1)
     pair[0].distance[0] += separation(pair, n)
 

@@ -17,7 +17,11 @@ def clear_row(table, row):
 
 @inner
 def take_out(model, chain, n):
-    """Take point n out of its cluster, which disappears if it was the last one (unless its label is of a palette)."""
+    """Take point n out of its cluster, which disappears if it was the last one (unless its label is of a palette).
+
+    What the target keeps is not touched: most points go back to where they were. The row that still holds the point is
+    noted; if its cluster disappears, it becomes that of the new cluster.
+    """
     points = model[0].points
     c = chain[0]
     labels, sizes, sums = c.labels, c.sizes, c.sums
@@ -28,23 +32,79 @@ def take_out(model, chain, n):
         clear_row(sums, k)
         if model[0].palette == 0:
             drop_cluster(chain, k)
+            k = c.n_clusters[0]
     else:
-        for d in range(points.shape[1]):
+        for d in range(sums.shape[1]):
             sums[k, d] -= points[n, d]
+    c.holder[0] = k
 
 
 @inner
-def put_in(model, chain, n, k):
-    """Put point n into cluster k, which may be the new one."""
-    points = model[0].points
-    c = chain[0]
-    sums = c.sums
-    c.labels[n] = k
-    c.sizes[k] += 1
-    for d in range(points.shape[1]):
+def add_to_row(model, chain, n, k):
+    """Add point n to the size and the sums of cluster k."""
+    points, sums = model[0].points, chain[0].sums
+    chain[0].sizes[k] += 1
+    for d in range(sums.shape[1]):
         sums[k, d] += points[n, d]
+
+
+@inner
+def put_in(model, law, chain, n, k):
+    """Put point n into cluster k, which may be the new one."""
+    c = chain[0]
+    c.labels[n] = k
+    add_to_row(model, chain, n, k)
+    if law[0].keeps:
+        move_kept(model, law, chain, n, k)
     if model[0].palette == 0 and k == c.n_clusters[0]:
         c.n_clusters[0] += 1
+
+
+# --- what targets keep for their clusters ----------------------------------------------------------------------------
+
+
+@outline
+def move_kept(model, law, chain, n, k):
+    """Tell the target that point n, at hand until now, has left the row that holds it and is now in cluster k."""
+    c = chain[0]
+    holder = c.holder[0]
+    c.holder[0] = -1
+    if holder == k:
+        return
+    if holder >= 0 and law[0].leave(model, chain, holder, n) and c.sizes[holder] > 0:
+        keep_anew(model, law, chain, holder)
+    enter_kept(model, law, chain, n, k)
+
+
+@inner
+def enter_kept(model, law, chain, n, k):
+    """Tell the target that point n is in cluster k now, the size of which includes it."""
+    if chain[0].sizes[k] == 1:
+        law[0].begin(model, chain, k)
+    law[0].enter(model, chain, k, n)
+
+
+@outline
+def keep_anew(model, law, chain, k):
+    """Let the target build anew what it keeps for cluster k, from its members."""
+    c = chain[0]
+    c.sizes[k] = 0
+    for n in range(len(c.labels)):
+        if c.labels[n] == k:
+            c.sizes[k] += 1
+            enter_kept(model, law, chain, n, k)
+
+
+@inner
+def copy_kept(source, row, destination, k):
+    """Copy what is kept for a row of one chain to row k of another."""
+    a, b = source[0].kept, destination[0].kept
+    here, there = source[0].slots[row], destination[0].slots[k]
+    for d in range(a.shape[1]):
+        b[there, d] = a[here, d]
+
+
+# --- whole chains ----------------------------------------------------------------------------------------------------
 
 
 @outline
@@ -69,23 +129,23 @@ def drop_cluster(chain, k):
 
 
 @outline
-def rebuild(model, chain):
-    """Add up sizes and sums anew from the labels."""
-    points = model[0].points
+def rebuild(model, law, chain):
+    """Add up sizes, sums and what the target keeps anew from the labels."""
     c = chain[0]
     c.sizes[:] = 0
     c.sums[:, :] = 0.0
+    c.holder[0] = -1
     for n in range(len(c.labels)):
         k = c.labels[n]
         if k >= 0:
-            c.sizes[k] += 1
-            for d in range(points.shape[1]):
-                c.sums[k, d] += points[n, d]
+            add_to_row(model, chain, n, k)
+            if law[0].keeps:
+                enter_kept(model, law, chain, n, k)
     c.age[0] = 0
 
 
 @outline
-def reset(model, chain, labels):
+def reset(model, law, chain, labels):
     """Put a chain at the partition `labels`, in canonical numbering; negative for points in no cluster."""
     c = chain[0]
     n_clusters = 0
@@ -95,7 +155,7 @@ def reset(model, chain, labels):
     c.n_clusters[0] = model[0].palette if model[0].palette > 0 else n_clusters
     for k in range(len(c.slots)):
         c.slots[k] = k
-    rebuild(model, chain)
+    rebuild(model, law, chain)
 
 
 @inner
@@ -116,18 +176,22 @@ def copy_chain(source, destination):
     copy_array(a.slots, b.slots)
     copy_array(a.n_clusters, b.n_clusters)
     copy_array(a.age, b.age)
+    copy_array(a.holder, b.holder)
     for k in range(a.sums.shape[0]):
         for d in range(a.sums.shape[1]):
             b.sums[k, d] = a.sums[k, d]
+    if a.kept.shape[1] > 0:
+        for k in range(a.n_clusters[0] + 1):  # the new cluster's row too: it may hold the point at hand
+            copy_kept(source, k, destination, k)
 
 
 @inner
-def rebuild_if_due(model, chain):
+def rebuild_if_due(model, law, chain):
     """Count a finished sweep, and rebuild the sums every so many."""
     age = chain[0].age
     age[0] += 1
     if age[0] >= SWEEPS_BETWEEN_REBUILDS:
-        rebuild(model, chain)
+        rebuild(model, law, chain)
 
 
 @inner

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from copartition.core.state import Chain, Dealing, Matching, Model, Moves, Pair, Workspace
@@ -18,17 +20,35 @@ def aligned(shape: tuple[int, int]) -> np.ndarray:
     return room[first : first + shape[0] * shape[1]].reshape(shape)
 
 
-def empty_chain(n_points: int, n_statistics: int, capacity: int) -> Chain:
+class Widths(NamedTuple):
+    """How much room a chain has for each cluster: see `copartition.core.state.Model`."""
+
+    summed: int
+    kept: int
+    scratch: int
+
+
+def widths_of(one: Model | Chain) -> Widths:
+    """Return the widths that a model asks for, or those of a chain."""
+    if isinstance(one, Model):
+        return Widths(one.n_summed, one.n_kept, one.n_scratch)
+    return Widths(one.sums.shape[1], one.kept.shape[1], len(one.scratch))
+
+
+def empty_chain(n_points: int, widths: Widths, capacity: int) -> Chain:
     """Return a chain whose points are all in no cluster."""
     return Chain(
         labels=np.full(n_points, -1, dtype=np.int64),
         sizes=np.zeros(capacity, dtype=np.int64),
-        sums=aligned((capacity, n_statistics)),
-        weights=np.zeros(capacity),
+        sums=aligned((capacity, widths.summed)),
+        weights=np.zeros(-(-capacity // 8) * 8),  # so that functions may work on eight at once
         total=np.zeros(1),
         slots=np.arange(capacity, dtype=np.int64),
         n_clusters=np.zeros(1, dtype=np.int64),
         age=np.zeros(1, dtype=np.int64),
+        kept=aligned((capacity, widths.kept)),
+        holder=np.full(1, -1, dtype=np.int64),
+        scratch=aligned((1, widths.scratch))[0],
     )
 
 
@@ -47,15 +67,17 @@ def fitted(chain: Chain) -> Chain:
 
 
 def _with_capacity(chain: Chain, capacity: int) -> Chain:
-    other = empty_chain(len(chain.labels), chain.sums.shape[1], capacity)
+    other = empty_chain(len(chain.labels), widths_of(chain), capacity)
     rows = min(capacity, len(chain.sizes))
     other.labels[:] = chain.labels
     other.sizes[:rows] = chain.sizes[:rows]
     other.sums[:rows] = chain.sums[:rows]
     if capacity >= len(chain.sizes):  # a smaller one is not part of a pair yet: any slots will do
         other.slots[:rows] = chain.slots
+    other.kept[other.slots[:rows]] = chain.kept[chain.slots[:rows]]
     other.n_clusters[:] = chain.n_clusters
     other.age[:] = chain.age
+    other.holder[:] = chain.holder
     return other
 
 
@@ -89,8 +111,8 @@ def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False, w
     """
     shape = (len(x.sizes), len(y.sizes))
     books = shape if with_books else (0, 0)
-    n_points, n_statistics = (len(x.labels), x.sums.shape[1]) if whole_sweeps and with_books else (0, 0)
-    shadows = [empty_chain(n_points, n_statistics, rows if n_points else 0) for rows in shape]
+    n_points = len(x.labels) if whole_sweeps and with_books else 0
+    shadows = [empty_chain(n_points, widths_of(x), rows if n_points else 0) for rows in shape]
     return Pair(
         x=x,
         y=y,
@@ -138,5 +160,5 @@ def moves_of(model: Model, count: int) -> Moves:
     log_grown = np.zeros(sizes)
     log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
     order, members, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(3))
-    sides = empty_chain(sizes - 1, model.points.shape[1], 4)
+    sides = empty_chain(sizes - 1, widths_of(model), 4)
     return Moves(count, log_grown, Dealing(order, members, moved, np.zeros(1, dtype=np.int64), sides))

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.core.books import recount_pair
-from copartition.core.clusters import clear_row, drop_cluster, has_room
+from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept, has_room
 from copartition.core.compiling import inner, outline, reference
 from copartition.core.exponential import LOWEST, exp_nonpositive
 from copartition.core.random import bits, shuffle, uniform, uniform_of
@@ -60,12 +60,11 @@ class Draw(NamedTuple):
 
 
 @inner
-def add_to_row(model, sides, row, n):
+def grow(model, law, sides, n, row):
     """Put point n into a row of growing clusters."""
-    points, sums = model[0].points, sides[0].sums
-    sides[0].sizes[row] += 1
-    for d in range(points.shape[1]):
-        sums[row, d] += points[n, d]
+    add_to_row(model, sides, n, row)
+    if law[0].keeps:
+        enter_kept(model, law, sides, n, row)
 
 
 @inner
@@ -78,17 +77,21 @@ def log_prior_of_split(model, moves, n_clusters, size_i, size_j):
 
 @inner
 def begin_sides(model, law, sides, i, j):
-    """Make the first two sides {i} and {j} and the third {i, j}; return the log density of j alone, over j after i."""
+    """Make the first two sides {i} and {j}; return the log density of j alone, over j after i.
+
+    Targets without `log_merge` get a third one, {i, j}.
+    """
     s = sides[0]
     for row in range(3):
         s.sizes[row] = 0
         clear_row(s.sums, row)
-    add_to_row(model, sides, 0, i)
+    grow(model, law, sides, i, 0)
     law[0].log_predictive(model, sides, 2, j)
     gain = s.weights[1] - s.weights[0]
-    add_to_row(model, sides, 1, j)
-    add_to_row(model, sides, 2, i)
-    add_to_row(model, sides, 2, j)
+    grow(model, law, sides, j, 1)
+    if law[0].has_log_merge == 0:
+        grow(model, law, sides, i, 2)
+        grow(model, law, sides, j, 2)
     return gain
 
 
@@ -160,8 +163,8 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
         noted += side
         if by_predictive:
             log_ratio += s.weights[side] - s.weights[2]
-            add_to_row(model, sides, 2, n)
-        add_to_row(model, sides, side, n)
+            grow(model, law, sides, n, 2)
+        grow(model, law, sides, n, side)
     return noted, log_q - math.log(product), log_ratio
 
 
@@ -189,6 +192,9 @@ def try_split(model, law, chain, moves, draw):
     for d in range(c.sums.shape[1]):
         c.sums[old, d] = s.sums[0, d]
         c.sums[new, d] = s.sums[1, d]
+    if law[0].keeps:
+        copy_kept(reference(s), 0, chain, old)
+        copy_kept(reference(s), 1, chain, new)
     c.n_clusters[0] += 1
     return ACCEPTED
 
@@ -216,12 +222,14 @@ def try_merge(model, law, chain, moves, draw):
         return UNDEFINED
     if not log_u <= log_ratio + log_q:
         return REJECTED
-    c.sizes[kept] += c.sizes[lost]
     for d in range(c.sums.shape[1]):
         c.sums[kept, d] += c.sums[lost, d]
     for n in range(len(c.labels)):
         if c.labels[n] == lost:
             c.labels[n] = kept
+            c.sizes[kept] += 1
+            if law[0].keeps:
+                enter_kept(model, law, chain, n, kept)
     drop_cluster(chain, lost)
     return ACCEPTED
 

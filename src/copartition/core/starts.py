@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from copartition.core.clusters import choices, has_room, put_in, reset
 from copartition.core.compiling import inner, outline
 from copartition.core.conditional import add_log_prior, exponentiate, refusal_of, weigh
@@ -10,6 +14,41 @@ from copartition.core.status import DONE, FULL
 
 # What stands in place of the labels of a start that is drawn: by the prior, or in sequence, which looks at the data.
 FROM_PRIOR, SEQUENTIAL = -1, -2
+
+
+@inner
+def draw_simple(model, random):
+    """Draw one of the simple priors that the prior is a mixture of; return its row, -1 where it is simple itself."""
+    mixing = model[0].mixing
+    if len(mixing) == 0:
+        return -1
+    level = uniform(random)
+    for row in range(len(mixing)):
+        level -= mixing[row, 0]
+        if level < 0.0:
+            return row
+    return len(mixing) - 1
+
+
+@inner
+def weigh_by_prior(model, chain, n_choices, simple):
+    """Leave the law of the next point of a growing partition in the weights, data aside; return their sum.
+
+    The tables of the model hold for all points at once. Point by point, the prior must be one whose weights do not
+    depend on the number of points: a row of ``Model.mixing``, if there is one.
+    """
+    weights = chain[0].weights
+    for k in range(n_choices):
+        weights[k] = 0.0
+    top = add_log_prior(model, chain, n_choices)
+    if simple >= 0:
+        new = n_choices - 1
+        weight = model[0].mixing[simple, 1] + model[0].mixing[simple, 2] * new
+        weights[new] = math.log(weight) if weight > 0.0 else -np.inf
+        top = weights[0]
+        for k in range(1, n_choices):
+            top = max(top, weights[k])
+    return exponentiate(weights, n_choices, top)
 
 
 @outline
@@ -21,6 +60,7 @@ def fill(model, law, chain, random, order, use_data):
     """
     shuffle(order, random)
     weights = chain[0].weights
+    simple = -1 if use_data else draw_simple(model, random)
     for n in order:
         if not has_room(model, chain):
             return FULL
@@ -28,20 +68,18 @@ def fill(model, law, chain, random, order, use_data):
         if use_data:
             total = weigh(model, law, chain, n_choices, n)
         else:
-            for k in range(n_choices):
-                weights[k] = 0.0
-            total = exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
+            total = weigh_by_prior(model, chain, n_choices, simple)
         if not total > 0.0:
             order[0] = n
             return refusal_of(total)
-        put_in(model, chain, n, draw(weights, n_choices, uniform(random) * total))
+        put_in(model, law, chain, n, draw(weights, n_choices, uniform(random) * total))
     return DONE
 
 
 @inner
 def place_start(model, law, chain, random, start, order):
     """Put a chain at its start: the partition `start`, or, if that says so, a random one; return a status."""
-    reset(model, chain, start)
+    reset(model, law, chain, start)
     if start[0] >= 0:
         return DONE
     return fill(model, law, chain, random, order, start[0] == SEQUENTIAL)

@@ -27,9 +27,9 @@ class Model(NamedTuple):
 
     Attributes
     ----------
-    points : float64 array (n_points, n_statistics)
-        One row a point. The sum of these rows over a cluster is all that the target may want to know of the cluster
-        besides its size and its members: its sufficient statistic.
+    points : float64 array (n_points, n_columns)
+        One row a point. The first `n_summed` columns are summed over clusters: most targets need to know no more of a
+        cluster than these sums and its size.
     table : float64 array, two-dimensional
         Anything looked up, for instance by cluster size; the target's own business.
     parameters : float64 array
@@ -42,6 +42,15 @@ class Model(NamedTuple):
         Log prior weight of opening a cluster where there are k already; the last value holds from there on.
     palette : int
         Number of labels where that is fixed, 0 where clusters come and go.
+    n_summed : int
+        How many columns of `points` are summed.
+    n_kept : int
+        How many numbers of its own the target keeps for a cluster, see `Law`; 0 if it keeps none.
+    n_scratch : int
+        How many numbers of scratch it wants.
+    mixing : float64 array (any number, 3)
+        Where the weights of the prior depend on the number of points: simpler priors that it is a mixture of, by which
+        a start is drawn. Weight, a and b of each; under it a cluster is opened with weight a + b k where there are k.
     """
 
     points: Float2
@@ -51,6 +60,10 @@ class Model(NamedTuple):
     log_size: Float1
     log_new: Float1
     palette: int
+    n_summed: int
+    n_kept: int
+    n_scratch: int
+    mixing: Float2
 
 
 class Chain(NamedTuple):
@@ -62,18 +75,24 @@ class Chain(NamedTuple):
         Row of the cluster that holds each point; -1 while the point is in none.
     sizes : int64 array (capacity)
         Number of points in each cluster.
-    sums : float64 array (capacity, n_statistics)
-        Sum of ``Model.points`` over each cluster.
-    weights : float64 array (capacity)
+    sums : float64 array (capacity, n_summed)
+        Sum of the first columns of ``Model.points`` over each cluster.
+    weights : float64 array (capacity, rounded up to a multiple of eight)
         The conditional law of the point at hand, one number a choice, not normalised.
     total : float64 array (1)
         The sum of these weights.
     slots : int64 array (capacity)
-        Where each cluster stands in ``Pair.overlap``: a permutation, so that rows may move without moving overlaps.
+        Where each cluster stands in `kept` and in ``Pair.overlap``: a permutation, so that rows may move down without
+        moving what is large.
     n_clusters : int64 array (1)
         Number of clusters; of labels, where there is a palette.
     age : int64 array (1)
         Sweeps since the sums were last rebuilt.
+    kept : float64 array (capacity, n_kept)
+        What the target keeps for each cluster, by slot.
+    holder : int64 array (1)
+        The row whose `kept` still has the point at hand in it, though sizes, sums and labels have not; -1 if none has.
+    scratch : float64 array (n_scratch)
     """
 
     labels: Int1
@@ -84,6 +103,9 @@ class Chain(NamedTuple):
     slots: Int1
     n_clusters: Int1
     age: Int1
+    kept: Float2
+    holder: Int1
+    scratch: Float1
 
 
 # log_predictive(model, chain, n_choices, n): write the log weights of point n into chain[0].weights[:n_choices].
@@ -91,6 +113,15 @@ log_predictive_signature = types.void(pointer(Model), pointer(Chain), types.int6
 
 # log_merge(model, chain, a, b): log of the density of the points of clusters a and b as one cluster, against two.
 log_merge_signature = types.float64(pointer(Model), pointer(Chain), types.int64, types.int64)
+
+# begin(model, chain, k): cluster k, which is empty, is about to get its first point.
+begin_signature = types.void(pointer(Model), pointer(Chain), types.int64)
+
+# enter(model, chain, k, n): point n has joined cluster k; sizes, sums and labels know it already.
+enter_signature = types.void(pointer(Model), pointer(Chain), types.int64, types.int64)
+
+# leave(model, chain, k, n) -> whether what is kept for k has lost digits and is to be built anew: n has left.
+leave_signature = types.int64(pointer(Model), pointer(Chain), types.int64, types.int64)
 
 
 class Law(NamedTuple):
@@ -104,11 +135,20 @@ class Law(NamedTuple):
         The log density of two clusters as one; see `copartition.log_merge`.
     has_log_merge : int
         Whether the target gives the latter.
+    begin, enter, leave : functions
+        By which the target keeps numbers of its own for every cluster in ``Chain.kept``: what to do when a cluster gets
+        its first point, when a point joins, when one leaves; see `copartition.Keeping`.
+    keeps : int
+        Whether the target gives these.
     """
 
     log_predictive: Annotated[Any, types.FunctionType(log_predictive_signature)]
     log_merge: Annotated[Any, types.FunctionType(log_merge_signature)]
     has_log_merge: int
+    begin: Annotated[Any, types.FunctionType(begin_signature)]
+    enter: Annotated[Any, types.FunctionType(enter_signature)]
+    leave: Annotated[Any, types.FunctionType(leave_signature)]
+    keeps: int
 
 
 class Dealing(NamedTuple):

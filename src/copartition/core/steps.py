@@ -12,7 +12,7 @@ from copartition.core.books import have_met, recount_pair
 from copartition.core.clusters import choices, rebuild_if_due, reset, take_out
 from copartition.core.compiling import kernel, reference
 from copartition.core.conditional import weigh
-from copartition.core.split_merge import move_chain, move_pair
+from copartition.core.split_merge import grow, move_chain, move_pair
 from copartition.core.starts import place_start
 from copartition.core.state import (
     PLACE,
@@ -51,7 +51,7 @@ def step_chain(model, law, chain, moves, random, progress):
         status = move_chain(model, law, chain, moves, random, progress)
         if status != DONE:
             return status
-    rebuild_if_due(model, chain)
+    rebuild_if_due(model, law, chain)
     progress[STEPS] += 1
     progress[PLACE] = 0
     return DONE
@@ -112,10 +112,16 @@ def log_weights(model, law, chain, n_choices, n):
     law.log_predictive(reference(model), reference(chain), n_choices, n)
 
 
-@kernel(types.void(model_type, chain_type, int1))
-def reset_chain(model, chain, labels):
+@kernel(types.void(model_type, law_type, chain_type, int1))
+def reset_chain(model, law, chain, labels):
     """Put a chain at a partition; negative labels for points in no cluster."""
-    reset(reference(model), reference(chain), labels)
+    reset(reference(model), reference(law), reference(chain), labels)
+
+
+@kernel(types.void(model_type, law_type, chain_type, types.int64, types.int64))
+def grow_row(model, law, chain, n, k):
+    """Add point n to a row of growing clusters, see `copartition.core.split_merge`."""
+    grow(reference(model), reference(law), reference(chain), n, k)
 
 
 @kernel(types.void(model_type, law_type, chain_type, functional_type, float1, float1))
@@ -144,8 +150,8 @@ def step_pair(model, law, pair, moves, rule, random, progress):
         status = move_pair(model, law, pair, x, y, moves, random, progress)
         if status != DONE:
             return status
-    rebuild_if_due(model, x)
-    rebuild_if_due(model, y)
+    rebuild_if_due(model, law, x)
+    rebuild_if_due(model, law, y)
     progress[STEPS] += 1
     progress[PLACE] = 0
     return DONE

@@ -37,7 +37,7 @@ def update_chain(model, law, chain, random, n):
     if not total > 0.0:
         return refusal_of(total)
     k = draw(chain[0].weights, n_choices, uniform(random) * total)
-    put_in(model, chain, n, k)
+    put_in(model, law, chain, n, k)
     return DONE
 
 
@@ -94,7 +94,7 @@ def update_pair(model, law, pair, x, y, rule, random, n):
         j = rule[0].partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
         if not 0 <= j < n_y or y[0].weights[j] == 0.0:
             return WRONG_PARTNER
-    put_into_both(model, pair, x, y, matching, n, i, j)
+    put_into_both(model, law, pair, x, y, matching, n, (i, j))
     return DONE
 
 

@@ -87,10 +87,10 @@ def step_together(model, law, pair, x, y, rule, random, n):
             level -= min(of_p * p_i, of_q * q_i)
             if level < 0.0:
                 p.ratios[0] = rho * (q_i / p_i)
-                put_into_both(model, pair, x, y, True, n, i, j)
+                put_into_both(model, law, pair, x, y, True, n, (i, j))
                 return DONE
     separate(pair, x, y)
-    return place_parted(model, pair, x, y, rule, random, n)
+    return place_parted(model, law, pair, x, y, rule, random, n)
 
 
 @outline
@@ -144,7 +144,7 @@ def leave_remainder(weights, n_choices, total, there, other_weights, other_total
 
 
 @inner
-def follow(model, shadow, names, n, i, weight, total, ratio):
+def follow(model, law, shadow, names, n, i, weight, ratio):
     """Let a shadow follow a chain that put point n into cluster i; return the new ratio, 0 if the shadow is dropped.
 
     `weight` is what was left of the probability of i, as `leave_remainder` leaves it.
@@ -152,16 +152,16 @@ def follow(model, shadow, names, n, i, weight, total, ratio):
     k = names[0].there[i]
     if k < 0 or ratio == 0.0:
         return 0.0
-    other = ratio * (shadow[0].weights[k] / total)
+    other = ratio * (shadow[0].weights[k] / shadow[0].total[0])
     ratio = other / (weight + other)
     if ratio < NEGLIGIBLE:
         return 0.0
-    put_in(model, shadow, n, k)
+    put_in(model, law, shadow, n, k)
     return ratio
 
 
 @outline
-def place_parted(model, pair, x, y, rule, random, n):
+def place_parted(model, law, pair, x, y, rule, random, n):
     """Put point n into both chains by the remainders of their laws, and let the shadows follow; return a status.
 
     The four laws, of the chains and of their shadows, are in their weights, and the sums in their totals.
@@ -182,9 +182,9 @@ def place_parted(model, pair, x, y, rule, random, n):
     j = rule[0].partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
     if not 0 <= j < n_y or of_y[j] == 0.0:
         return WRONG_PARTNER
-    ratios[0] = follow(model, shadow_y, names_x, n, i, of_x[i], shadow_total_y, ratios[0])
-    ratios[1] = follow(model, shadow_x, names_y, n, j, of_y[j], shadow_total_x, ratios[1])
-    put_into_both(model, pair, x, y, rule[0].uses_matching > 0, n, i, j)
+    ratios[0] = follow(model, law, shadow_y, names_x, n, i, of_x[i], ratios[0])
+    ratios[1] = follow(model, law, shadow_x, names_y, n, j, of_y[j], ratios[1])
+    put_into_both(model, law, pair, x, y, rule[0].uses_matching > 0, n, (i, j))
     return DONE
 
 
@@ -213,7 +213,7 @@ def step_parted(model, law, pair, x, y, rule, random, n):
     for total in (p.shadow_x.total[0], p.shadow_y.total[0]):
         if not total > 0.0:
             return refusal_of(total)
-    return place_parted(model, pair, x, y, rule, random, n)
+    return place_parted(model, law, pair, x, y, rule, random, n)
 
 
 # --- a sweep ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from copartition.functionals.clusters import (
 )
 from copartition.functionals.density import predictive_density
 from copartition.functionals.distance import distance_to
+from copartition.functionals.prior import concentration, n_components
 
 __all__ = [
     "Functional",
@@ -22,11 +23,13 @@ __all__ = [
     "bind_all",
     "cluster_sizes_histogram",
     "co_clustering",
+    "concentration",
     "distance_to",
     "evaluate_at",
     "evaluation",
     "functional",
     "largest_clusters",
     "n_clusters",
+    "n_components",
     "predictive_density",
 ]

@@ -21,16 +21,44 @@ def count_clusters(model, chain, law, parameters, out):
     out[0] = count
 
 
-def n_clusters() -> Functional:
+@evaluation
+def indicate_n_clusters(model, chain, law, parameters, out):
+    """Whether there are 1, 2, ..., clusters that are not empty, or, last, more than that."""
+    sizes = chain[0].sizes
+    count = 0
+    for k in range(chain[0].n_clusters[0]):
+        count += sizes[k] > 0
+    for i in range(len(out)):
+        out[i] = 0.0
+    out[min(count, len(out)) - 1] = 1.0
+
+
+def n_clusters(most: int | None = None) -> Functional:
     """Return the functional that counts clusters.
+
+    Parameters
+    ----------
+    most : int, optional
+        If given, the probabilities of 1, ..., `most` clusters and of more, instead of their number.
 
     Examples
     --------
     >>> import copartition as cp
     >>> cp.n_clusters()
     <functional n_clusters of size 1>
+    >>> cp.n_clusters(most=2).components
+    ['P(1 cluster)', 'P(2 clusters)', 'P(more than 2 clusters)']
     """
-    return Functional("n_clusters", count_clusters, 1)
+    if most is None:
+        return Functional("n_clusters", count_clusters, 1)
+    most = integer("most", most, 1)
+    return Functional("n_clusters", indicate_n_clusters, most + 1, components=names_up_to(most, "cluster"))
+
+
+def names_up_to(most: int, what: str) -> list[str]:
+    """Return names for the probabilities of 1, ..., `most` of something, and of more."""
+    names = [f"P({k} {what}{'s' if k > 1 else ''})" for k in range(1, most + 1)]
+    return [*names, f"P(more than {most} {what}{'s' if most > 1 else ''})"]
 
 
 @evaluation

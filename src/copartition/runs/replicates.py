@@ -77,9 +77,8 @@ class Job:
 
     def prepare(self) -> None:
         """Compile what is going to be used, so that the time of no replicate includes it."""
-        law = self.target.law
         functions = [f.evaluate for f in self.functionals if isinstance(f.evaluate, Kernel)]
-        prepare(run_batch, reset_chain, nothing, law.log_predictive, law.log_merge, *self.step.kernels, *functions)
+        prepare(run_batch, reset_chain, nothing, *self.target.kernels, *self.step.kernels, *functions)
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
         """Run some replicates, one after another, in this thread.

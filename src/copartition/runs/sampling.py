@@ -153,9 +153,9 @@ class ChainJob:
 
 def prepare_chains(target: Target, functional: Functional, step: Step, start: Beginning) -> None:
     """Compile what ordinary chains use, so that the time of none includes it."""
-    law, own = target.law, [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
+    own = [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
     own += [begin_chain] if start.is_random else []
-    prepare(make_steps, make_recorded_steps, reset_chain, step.alone, law.log_predictive, law.log_merge, *own)
+    prepare(make_steps, make_recorded_steps, reset_chain, step.alone, *target.kernels, *own)
 
 
 def run_chains(task: ChainJob, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:

@@ -11,13 +11,22 @@ runs as fast; ``docs/own-target.md`` shows how.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel, kernel
-from copartition.core.state import Law, Model, log_merge_signature, log_predictive_signature
+from copartition.core.state import (
+    Law,
+    Model,
+    begin_signature,
+    enter_signature,
+    leave_signature,
+    log_merge_signature,
+    log_predictive_signature,
+)
 from copartition.partition import canonical
 from copartition.targets.priors import Prior, check_prior
 from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
@@ -37,10 +46,78 @@ two, prior aside, from the sizes and sums of the two clusters.
 """
 
 
+begin_cluster = kernel(begin_signature, "model, chain, k")
+"""Decorator of a compiled function ``f(model, chain, k)`` of `Keeping`: cluster k is about to get its first point."""
+
+enter_cluster = kernel(enter_signature, "model, chain, k, n")
+"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has joined cluster `k`.
+
+Sizes, sums and labels know it already.
+"""
+
+leave_cluster = kernel(leave_signature, "model, chain, k, n")
+"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has left cluster `k`.
+
+It returns whether so many digits were lost that what is kept is to be built anew from the members of the cluster: True
+or False.
+"""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What a target keeps for every cluster besides its size and sums, and how it is kept up to date.
+
+    It must be a function of the members of a cluster, however they came to be there: chains that have the same
+    partition are the same. ``docs/own-target.md`` shows how it is used.
+
+    Parameters
+    ----------
+    begin, enter, leave : Kernel
+        Functions decorated with `copartition.begin_cluster`, `copartition.enter_cluster` and
+        `copartition.leave_cluster`.
+    width : int
+        How many numbers there are for each cluster: those of cluster k are ``chain[0].kept[chain[0].slots[k]]``.
+    scratch : int, default 0
+        How many numbers the functions want as scratch, in ``chain[0].scratch``.
+    """
+
+    begin: Kernel
+    enter: Kernel
+    leave: Kernel
+    width: int
+    scratch: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("begin", "enter", "leave"):
+            if not isinstance(getattr(self, name), Kernel):
+                raise TypeError(
+                    f"{name} must be a function decorated with copartition.{name}_cluster, got "
+                    f"{shorten(getattr(self, name))}."
+                )
+        integer("width", self.width, 1)
+        integer("scratch", self.scratch, 0)
+
+
 @log_merge
 def no_log_merge(model, chain, a, b):
     """Stand where a target gives no `log_merge`; never called."""
     return np.nan
+
+
+@begin_cluster
+def no_begin(model, chain, k):
+    """Stand where a target keeps nothing; never called."""
+
+
+@enter_cluster
+def no_enter(model, chain, k, n):
+    """Stand where a target keeps nothing; never called."""
+
+
+@leave_cluster
+def no_leave(model, chain, k, n):
+    """Stand where a target keeps nothing; never called."""
+    return False
 
 
 class Target:
@@ -48,7 +125,7 @@ class Target:
 
     Parameters
     ----------
-    points : array (n_points, n_statistics)
+    points : array (n_points, n_columns)
         One row a point; chains keep the sum of these rows over every cluster. No columns if none are needed.
     log_predictive : Kernel
         A function decorated with `copartition.log_predictive`.
@@ -66,6 +143,10 @@ class Target:
         what split-merge moves need. Every `Mixture` promises it.
     log_merge : Kernel, optional
         A function decorated with `copartition.log_merge`, for faster split-merge moves; includes the promise.
+    summed : int, optional
+        How many columns of `points`, from the first on, are summed; all if left out.
+    keeping : Keeping, optional
+        What else is kept for every cluster.
     copy : bool, default True
         Copy `points`; without, nobody may change them any more.
 
@@ -99,6 +180,8 @@ class Target:
         palette: int = 0,
         exchangeable: bool = False,
         log_merge: Kernel | None = None,
+        summed: int | None = None,
+        keeping: Keeping | None = None,
         copy: bool = True,
     ) -> None:
         if not isinstance(log_predictive, Kernel):
@@ -114,7 +197,7 @@ class Target:
             rows = rows.copy()
         self.n_points = len(rows)
         self.prior = prior
-        self.law = Law(log_predictive, no_log_merge if log_merge is None else log_merge, int(log_merge is not None))
+        self.law = _law_of(log_predictive, log_merge, keeping)
         self.is_exchangeable = bool(exchangeable) or log_merge is not None
         self.model = Model(
             points=rows,
@@ -124,7 +207,13 @@ class Target:
             log_size=np.zeros(self.n_points + 1) if prior is None else _log_weights(prior, "log_size", self.n_points),
             log_new=np.zeros(1) if prior is None else _log_weights(prior, "log_new", self.n_points),
             palette=integer("palette", palette, 0),
+            n_summed=rows.shape[1] if summed is None else integer("summed", summed, 0),
+            n_kept=0 if keeping is None else keeping.width,
+            n_scratch=0 if keeping is None else keeping.scratch,
+            mixing=_mixing_of(prior),
         )
+        if self.model.n_summed > rows.shape[1]:
+            raise ValueError(f"summed must be at most the {rows.shape[1]} columns of points, got {summed}.")
         if len(self.model.log_size) != self.n_points + 1 or len(self.model.log_new) == 0:
             raise ValueError(
                 f"prior must give {self.n_points + 1} numbers as log_size and at least one as log_new, got "
@@ -138,8 +227,13 @@ class Target:
         """A hash of everything that the law depends on: the arrays and the code."""
         arrays = [np.asarray(field) for field in self.model]
         shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
-        code = [code_hash(function.function) for function in (self.law.log_predictive, self.law.log_merge)]
+        code = [code_hash(function.function) for function in self.kernels]
         return digest_of(shapes, *[array.tobytes() for array in arrays], *code)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All compiled functions of the law."""
+        return tuple(function for function in self.law if isinstance(function, Kernel))
 
     def assumptions(self) -> list[str]:
         """Return what the model assumes, in words, a sentence each."""
@@ -150,6 +244,12 @@ class Target:
         clean = canonical(label_array(name, labels, self.n_points))
         if 0 < self.model.palette <= clean.max():
             raise ValueError(f"{name} must have at most {self.model.palette} clusters, got {clean.max() + 1}.")
+        refused = np.flatnonzero(np.isneginf(self.model.log_new[1 : clean.max() + 1]))
+        if refused.size:
+            raise ValueError(
+                f"{name} must have at most {refused[0] + 1} clusters, which is all that the prior allows, got "
+                f"{clean.max() + 1}."
+            )
         return clean
 
     def start_labels(self, name: str) -> np.ndarray | None:
@@ -159,6 +259,20 @@ class Target:
         if name == "singletons":
             return self.check_labels(np.arange(self.n_points), "the start 'singletons'")
         return None
+
+
+def _law_of(log_predictive: Kernel, log_merge: Kernel | None, keeping: Keeping | None) -> Law:
+    kept = (no_begin, no_enter, no_leave) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
+    merge = no_log_merge if log_merge is None else log_merge
+    return Law(log_predictive, merge, int(log_merge is not None), *kept, int(keeping is not None))
+
+
+def _mixing_of(prior: Prior | None) -> np.ndarray:
+    of_prior = getattr(prior, "mixing", None)
+    rows = np.zeros((0, 3)) if of_prior is None else number_array("mixing of the prior", of_prior(), 2)
+    if rows.shape[1] != 3:
+        raise ValueError(f"mixing of the prior must have three columns, got shape {rows.shape}.")
+    return rows
 
 
 def _log_weights(prior: Prior, method: str, n_points: int) -> np.ndarray:

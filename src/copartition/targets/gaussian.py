@@ -20,15 +20,20 @@ number that depends on c alone, looked up in a table.
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from copartition.core.room import aligned
 from copartition.targets.base import log_merge, log_predictive
-from copartition.targets.mixture import Component, Prepared
-from copartition.validation import finite_array, positive_definite, shorten
+from copartition.targets.blocks import BlockComponent
+from copartition.targets.cells import Cells
+from copartition.targets.kinds import known
+from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.mixture import Prepared
+from copartition.validation import column_array, finite_array, plain, positive_array, positive_definite, shorten
 
 COLUMNS_AT_A_TIME = 32
 
@@ -102,7 +107,7 @@ def anisotropic_merge(model, chain, a, b):
     return result
 
 
-class Gaussian(Component):
+class Gaussian(BlockComponent):
     """Gaussian clusters with a known covariance within clusters and a Gaussian prior for their means.
 
     Parameters
@@ -139,16 +144,60 @@ class Gaussian(Component):
                     + ("neither." if sd is None else f"both: {role}_sd={shorten(sd)}, {role}_cov={shorten(cov)}.")
                 )
             if sd is not None:
-                _check_sd(f"{role}_sd", sd)
+                positive_array(f"{role}_sd", sd)
         finite_array("mean", mean, (0, 1))
         self.noise_sd = noise_sd
         self.mean_sd = mean_sd
         self.mean = mean
         self.noise_cov = noise_cov
         self.mean_cov = mean_cov
+        self._missing = False
 
-    def prepare(self, data: np.ndarray) -> Prepared:
+    def resolve(self, cells: Cells) -> Self:
+        """Return the same component, which knows where cells are missing."""
+        resolved = copy.copy(self)
+        resolved._missing = cells.missing().any()
+        if resolved._missing and self._coordinates(cells.shape[1])[1].ndim == 2:
+            j = int(np.argmax(cells.missing().any(axis=0)))
+            raise ValueError(
+                f"data of a Gaussian with noise_cov or mean_cov must have every cell, but {cells.title(j)} lacks some: "
+                "give standard deviations instead, or leave these rows out."
+            )
+        return resolved
+
+    def prepare(self, data: Cells) -> Prepared:
         """Return the data in coordinates of unit noise and independent dimensions, and tables by cluster size."""
+        if data.missing().any():
+            return super().prepare(data)
+        return self._prepare_complete(data.numbers())
+
+    def transform(self, data: Cells) -> np.ndarray:
+        """Return data in the coordinates of `prepare`."""
+        return super().transform(data) if self._missing else self._rows(_complete(data))
+
+    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
+        """Return the one block of a resolved component, for data with missing cells or as a part of `Columns`."""
+        data, width = cells.numbers(), cells.shape[1]
+        kappa, axes = self._coordinates(width)
+        centred = data - column_array("mean", self.mean, width)
+        points = centred * axes if axes.ndim == 1 else centred @ axes
+        observed = ~np.isnan(points)
+        points[~observed] = 0.0
+        volume = np.log(axes).sum() if axes.ndim == 1 else np.linalg.slogdet(axes)[1]
+        return [
+            BlockArrays(
+                known.KNOWN,
+                width,
+                summed=np.hstack([points, observed]) if self._missing else points,
+                plain=np.zeros((len(data), 0)),
+                table=np.zeros((n_points + 1, 0)),
+                parameters=np.array(kappa),
+                observed=width if self._missing else 0,
+                log_constant=volume - 0.5 * width * np.log(2.0 * np.pi),
+            )
+        ]
+
+    def _prepare_complete(self, data: np.ndarray) -> Prepared:
         n_points, n_columns = data.shape
         kappa, axes = self._coordinates(n_columns)
         if not np.all((kappa > 1e-300) & (kappa < 1e300)):
@@ -158,7 +207,7 @@ class Gaussian(Component):
             )
         volume = np.log(axes).sum() if axes.ndim == 1 else np.linalg.slogdet(axes)[1]
         constant = volume - 0.5 * n_columns * np.log(2.0 * np.pi)
-        points = self.transform(data)
+        points = self._rows(data)
         sizes = np.arange(n_points + 1.0)
         if np.all(kappa == kappa[0]):
             table = _table(kappa[0] + sizes, n_columns)
@@ -170,13 +219,13 @@ class Gaussian(Component):
         table = -0.5 * log_variance[:, None]
         return Prepared(anisotropic, points, table, kappa, log_merge=anisotropic_merge, log_constant=constant)
 
-    def transform(self, data: np.ndarray) -> np.ndarray:
+    def _rows(self, data: np.ndarray) -> np.ndarray:
         """Return data in the coordinates of `prepare`, padded with columns of zeros where that is faster."""
         n_columns = data.shape[1]
         kappa, axes = self._coordinates(n_columns)
         rows = aligned((len(data), _padded(n_columns) if np.all(kappa == kappa[0]) else n_columns))
         used = rows[:, :n_columns]
-        np.subtract(data, _columns("mean", self.mean, n_columns), out=used)
+        np.subtract(data, column_array("mean", self.mean, n_columns), out=used)
         if axes.ndim == 1:
             np.multiply(used, axes, out=used)
         else:
@@ -186,27 +235,27 @@ class Gaussian(Component):
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         noise = (
-            f"standard deviation {_plain(self.noise_sd)} (noise_sd)"
+            f"standard deviation {plain(self.noise_sd)} (noise_sd)"
             if self.noise_cov is None
-            else f"covariance {_plain(self.noise_cov)} (noise_cov)"
+            else f"covariance {plain(self.noise_cov)} (noise_cov)"
         )
         spread = (
-            f"standard deviation {_plain(self.mean_sd)} (mean_sd)"
+            f"standard deviation {plain(self.mean_sd)} (mean_sd)"
             if self.mean_cov is None
-            else f"covariance {_plain(self.mean_cov)} (mean_cov)"
+            else f"covariance {plain(self.mean_cov)} (mean_cov)"
         )
         return [
             f"Points of a cluster scatter normally around its mean with {noise}, which is taken as known and the same "
             "for all clusters.",
-            f"Cluster means scatter normally around {_plain(self.mean)} (mean) with {spread}.",
+            f"Cluster means scatter normally around {plain(self.mean)} (mean) with {spread}.",
         ]
 
     def _coordinates(self, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
         """Return kappa, and what data are multiplied by: a number a column, or a matrix."""
         if self.noise_cov is None and self.mean_cov is None:
-            noise = _columns("noise_sd", self.noise_sd, n_columns)
+            noise = column_array("noise_sd", self.noise_sd, n_columns)
             with np.errstate(over="ignore", under="ignore"):
-                return (noise / _columns("mean_sd", self.mean_sd, n_columns)) ** 2, 1.0 / noise
+                return (noise / column_array("mean_sd", self.mean_sd, n_columns)) ** 2, 1.0 / noise
         noise_cov = _covariance("noise", self.noise_sd, self.noise_cov, n_columns)
         return _diagonalise(noise_cov, _covariance("mean", self.mean_sd, self.mean_cov, n_columns))
 
@@ -215,10 +264,15 @@ class Gaussian(Component):
         for name in ("noise_sd", "noise_cov", "mean_sd", "mean_cov"):
             value = getattr(self, name)
             if value is not None:
-                shown.append(f"{name}={_plain(value)}")
+                shown.append(f"{name}={plain(value)}")
         if np.any(np.asarray(self.mean) != 0):
-            shown.append(f"mean={_plain(self.mean)}")
+            shown.append(f"mean={plain(self.mean)}")
         return f"Gaussian({', '.join(shown)})"
+
+
+def _complete(cells: Cells) -> np.ndarray:
+    """Return a grid as numbers, every cell of which must be there."""
+    return finite_array("grid", cells.numbers(), (2,))
 
 
 def _padded(n_columns: int) -> int:
@@ -251,24 +305,7 @@ def _diagonalise(noise_cov: np.ndarray, mean_cov: np.ndarray) -> tuple[np.ndarra
         return 1.0 / ratio, axes
 
 
-def _check_sd(name: str, value: Any) -> None:
-    array = finite_array(name, value, (0, 1))
-    if not np.all(array > 0):
-        raise ValueError(f"{name} must be positive, got {shorten(value)}.")
-
-
-def _columns(name: str, value: Any, n_columns: int) -> np.ndarray:
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim == 1 and len(array) != n_columns:
-        raise ValueError(f"{name} must be a number or {n_columns} numbers to fit the data, got {len(array)} numbers.")
-    return np.broadcast_to(array, (n_columns,))
-
-
 def _covariance(role: str, sd: Any, cov: Any, n_columns: int) -> np.ndarray:
     if cov is None:
-        return np.diag(_columns(f"{role}_sd", sd, n_columns) ** 2)
+        return np.diag(column_array(f"{role}_sd", sd, n_columns) ** 2)
     return positive_definite(f"{role}_cov", cov, n_columns)
-
-
-def _plain(value: Any) -> str:
-    return repr(value.tolist() if isinstance(value, np.ndarray | np.generic) else value)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.core.compiling import Kernel
-from copartition.targets.base import Target
-from copartition.targets.priors import Prior, check_prior
+from copartition.targets.base import Keeping, Target
+from copartition.targets.cells import Cells, cells_of
+from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.validation import finite_array, shorten
 
 
@@ -29,6 +30,12 @@ class Prepared(NamedTuple):
         A function decorated with `copartition.log_merge`: split-merge moves are several times faster with it.
     log_constant : float, default 0
         What the function leaves out of the log density of a point, the same for all points and clusters.
+    summed : int, optional
+        How many columns of `points`, from the first on, are summed over clusters; all if left out.
+    keeping : Keeping, optional
+        What else is to be kept for every cluster.
+    component : Component, optional
+        The same component with all numbers that were left out set from the data.
     """
 
     log_predictive: Kernel
@@ -38,6 +45,9 @@ class Prepared(NamedTuple):
     integers: np.ndarray | None = None
     log_merge: Kernel | None = None
     log_constant: float = 0.0
+    summed: int | None = None
+    keeping: Keeping | None = None
+    component: Component | None = None
 
 
 class Component(ABC):
@@ -46,15 +56,18 @@ class Component(ABC):
     A component of your own is a subclass that has this method; ``examples/bernoulli.py`` is one.
     """
 
+    takes_cells = False
+    """Whether `prepare` wants a table of any cells (`copartition.targets.cells.Cells`) in place of an array."""
+
     @abstractmethod
-    def prepare(self, data: np.ndarray) -> Prepared:
+    def prepare(self, data: Any) -> Prepared:
         """Return the compiled function and what it needs to know of `data`, a finite two-dimensional array."""
 
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words, a sentence each."""
         return [f"Points of a cluster follow {self!r}."]
 
-    def transform(self, data: np.ndarray) -> np.ndarray:
+    def transform(self, data: Any) -> np.ndarray:
         """Return rows of `points` for new data; needed by `predictive_density` only."""
         raise TypeError(f"{type(self).__name__} must have a method transform(data) for predictive densities.")
 
@@ -64,12 +77,17 @@ class Mixture(Target):
 
     Parameters
     ----------
-    data : array (n_points, n_columns) or (n_points,)
-        One row a point.
+    data : array (n_points, n_columns) or (n_points,), or data frame
+        One row a point. NaN, or pandas' NA, where a cell was not observed, if the component allows it.
     component : Component
-        The law of the points of one cluster, for instance `Gaussian`.
-    prior : Prior
-        The law of the clustering before any data, for instance `DirichletProcess`.
+        The law of the points of one cluster, for instance `NormalInverseWishart`.
+    prior : Prior, optional
+        The law of the clustering before any data; left out, `DirichletProcess` with an unknown concentration.
+
+    Attributes
+    ----------
+    component : Component
+        The component, with all numbers that were left out set from the data.
 
     Examples
     --------
@@ -80,38 +98,33 @@ class Mixture(Target):
     Mixture(4 points x 2, Gaussian(noise_sd=1.0, mean_sd=5.0), DirichletProcess(alpha=1.0))
     """
 
-    def __init__(self, data: Any, component: Component, prior: Prior) -> None:
+    def __init__(self, data: Any, component: Component, prior: Prior | None = None) -> None:
         if not isinstance(component, Component):
-            raise TypeError(
-                f"component must be a Component such as Gaussian(noise_sd=1, mean_sd=3), got {component!r}."
-            )
-        array = finite_array("data", data, (1, 2))
-        array = array.reshape(len(array), -1) if array.size else array
-        if array.size == 0:
-            raise ValueError(f"data must have at least one point and one column, got shape {array.shape}.")
-        self.component = component
-        self.shape = array.shape
-        self.histogram = _histogram(array[:, 0]) if array.shape[1] == 1 else None
-        prepared = component.prepare(array)
+            raise TypeError(f"component must be a Component such as NormalInverseWishart(), got {component!r}.")
+        cells: Any = cells_of(data) if component.takes_cells else _numbers("data", data)
+        self.shape = cells.shape
+        prepared = component.prepare(cells)
         if not isinstance(prepared, Prepared):
             raise TypeError(f"prepare of {type(component).__name__} must return a Prepared, got {shorten(prepared)}.")
-        if len(prepared.points) != len(array):
+        if len(prepared.points) != self.shape[0]:
             raise ValueError(
-                f"prepare of {type(component).__name__} must return a row of points for each of the {len(array)} "
+                f"prepare of {type(component).__name__} must return a row of points for each of the {self.shape[0]} "
                 f"points, got {len(prepared.points)}."
             )
+        self.histogram = _histogram(cells) if self.shape[1] == 1 else None
         shared = np.may_share_memory(prepared.points, data) if isinstance(data, np.ndarray) else False
         arguments = prepared._asdict()
         self.log_constant = float(arguments.pop("log_constant"))
-        super().__init__(prior=check_prior(prior), exchangeable=True, copy=shared, **arguments)
+        self.component = arguments.pop("component") or component
+        prior = DirichletProcess() if prior is None else check_prior(prior)
+        super().__init__(prior=prior, exchangeable=True, copy=shared, **arguments)
 
     def with_points(self, data: Any) -> Mixture:
         """Return the same law, whose compiled function also knows new points: rows after those of the data."""
-        array = finite_array("grid", data, (1, 2))
-        array = array.reshape(len(array), -1)
-        if array.shape[1] != self.shape[1] or not len(array):
+        cells: Any = cells_of(data, "grid") if self.component.takes_cells else _numbers("grid", data)
+        if cells.shape[1] != self.shape[1]:
             raise ValueError(f"grid must be points with {self.shape[1]} column(s), got shape {np.shape(data)}.")
-        rows = np.asarray(self.component.transform(array), dtype=np.float64)
+        rows = np.asarray(self.component.transform(cells), dtype=np.float64)
         larger = copy.copy(self)
         larger.model = self.model._replace(points=np.concatenate([self.model.points, rows]))
         return larger
@@ -128,7 +141,20 @@ class Mixture(Target):
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"
 
 
-def _histogram(values: np.ndarray) -> dict[str, list[float]]:
+def _numbers(name: str, data: Any) -> np.ndarray:
+    """Return data as a finite two-dimensional array."""
+    array = finite_array(name, data, (1, 2))
+    if array.size == 0:
+        raise ValueError(f"{name} must have at least one point and one column, got shape {array.shape}.")
+    return array.reshape(len(array), -1)
+
+
+def _histogram(cells: Any) -> dict[str, list[float]] | None:
     """Return a histogram of one-dimensional data, which is all that a picture of a density needs of them."""
+    try:
+        values = np.ravel(cells.numbers() if isinstance(cells, Cells) else cells)
+    except TypeError:  # of text there is none
+        return None
+    values = values[np.isfinite(values)]
     counts, edges = np.histogram(values, bins=int(np.clip(2 * np.sqrt(len(values)), 5, 60)))
     return {"counts": counts.tolist(), "edges": edges.tolist()}

@@ -2,60 +2,354 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
-from copartition.validation import positive_number
+from copartition.targets.laws import Gamma, law_of_counts, law_repr
+from copartition.targets.prior_counts import expected_of_components, expected_of_process, law_of_n_clusters
+from copartition.targets.prior_tables import ComponentLaws, alpha_nodes, log_pmf, mean_alpha_table
+from copartition.validation import integer, positive_number, shorten
+
+MIXED = 1e-15  # laws of numbers of components end, for draws, where less than this is left
+MOST_MIXED = 1 << 16
 
 
 class Prior(Protocol):
-    """A prior whose weights depend on cluster sizes and on the number of clusters only (a Gibbs-type prior)."""
+    """A prior whose weights depend on cluster sizes and on the number of clusters only (a Gibbs-type prior).
+
+    The weights are those for partitions of exactly `n_points` points, and may differ from one number of points to the
+    next: whoever predicts the next point asks for ``n_points + 1``.
+
+    A prior may also have a method ``mixing()``, which returns a float64 array (J, 3) with rows (weight, a, b): the
+    prior is a mixture, with weights that sum to 1, of priors under which, whatever the number of points, opening a
+    cluster where there are K has weight ``max(0, a + b K)``, in the units of ``exp(log_size)``. Draws from the prior
+    need it where `log_new` or `log_size` depend on the number of points; elsewhere it has no rows, or is left out.
+    """
 
     def log_size(self, n_points: int) -> np.ndarray:
-        """Return the log weight of joining a cluster of size 0, 1, ..., `n_points`."""
+        """Return the log weight of joining a cluster of size 0, 1, ..., `n_points`: ``n_points + 1`` numbers."""
 
     def log_new(self, n_points: int) -> np.ndarray:
-        """Return the log weight of opening a cluster where there are 0, 1, ...; the last value holds from there on."""
+        """Return the log weight of opening a cluster where there are 0, 1, ...; the last value holds from there on.
+
+        So a table whose values differ must go up to `n_points`, or end at -inf.
+        """
 
 
-class DirichletProcess:
+class PitmanYor:
+    """The Pitman-Yor process: join a cluster with weight its size less `discount`, open one with `alpha` and more.
+
+    Where there are K clusters, a new one opens with weight ``alpha + discount * K``.
+
+    Parameters
+    ----------
+    alpha : float or Gamma
+        Concentration, above ``-discount``: the larger, the more clusters are expected. A `Gamma` law says that it is
+        unknown; it is then integrated out exactly.
+    discount : float
+        From 0, which is the Dirichlet process, to below 1: the larger, the more clusters are small.
+
+    Examples
+    --------
+    >>> from copartition.targets.priors import PitmanYor
+    >>> PitmanYor(alpha=1.0, discount=0.25)
+    PitmanYor(alpha=1.0, discount=0.25)
+    """
+
+    _called = "a Pitman-Yor process"
+
+    def __init__(self, alpha: float | Gamma, discount: float) -> None:
+        try:
+            self.discount = float(discount)
+        except (TypeError, ValueError):
+            raise TypeError(f"discount must be a number from 0 to below 1, got {shorten(discount)}.") from None
+        if not 0.0 <= self.discount < 1.0:
+            raise ValueError(f"discount must be a number from 0 to below 1, got {shorten(discount)}.")
+        self.alpha: float | Gamma = alpha if isinstance(alpha, Gamma) else self._checked(alpha)
+
+    def _checked(self, alpha: Any) -> float:
+        if self.discount == 0.0:
+            return positive_number("alpha", alpha)
+        try:
+            number = float(alpha)
+        except (TypeError, ValueError):
+            raise TypeError(f"alpha must be a number above -discount, or a Gamma law, got {shorten(alpha)}.") from None
+        if not (np.isfinite(number) and number > -self.discount):
+            raise ValueError(f"alpha must be finite and above -discount, {-self.discount:g}, got {shorten(alpha)}.")
+        return number
+
+    def log_size(self, n_points: int) -> np.ndarray:
+        """Return the logs of the sizes 0, 1, ..., `n_points` less the discount, -inf at 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(np.arange(n_points + 1.0) - self.discount, 0.0))
+
+    def log_new(self, n_points: int) -> np.ndarray:
+        """Return the log of the expected weight of a new cluster, given the number of clusters among the points."""
+        if not isinstance(self.alpha, Gamma) and self.discount == 0.0:
+            return np.log([self.alpha])
+        weights = self.concentration(n_points) + self.discount * np.arange(n_points + 1.0)
+        # The first is never used, for the first point has nothing to join; but it must be a number.
+        weights[0] = weights[0] if weights[0] > 0.0 else weights[-1]
+        return np.log(weights)
+
+    def concentration(self, n_points: int) -> np.ndarray:
+        """Return the expected value of alpha given 0, 1, ..., `n_points` clusters of as many points."""
+        if isinstance(self.alpha, Gamma):
+            return mean_alpha_table(self.alpha.shape, self.alpha.rate, self.discount, n_points)
+        return np.full(n_points + 1, self.alpha)
+
+    def mixing(self) -> np.ndarray:
+        """Return the values of alpha that the prior mixes: rows (weight, alpha, discount); none if alpha is known."""
+        if not isinstance(self.alpha, Gamma):
+            return np.zeros((0, 3))
+        weights, places = alpha_nodes(self.alpha.shape, self.alpha.rate)
+        return np.column_stack([weights, places, np.full(len(places), self.discount)])
+
+    def expected_clusters(self, n_points: int) -> float:
+        """Return the expected number of clusters before any data."""
+        if isinstance(self.alpha, Gamma):
+            weights, places, _ = self.mixing().T
+            return float(weights @ expected_of_process(places, self.discount, n_points))
+        return float(expected_of_process(self.alpha, self.discount, n_points))
+
+    def assumptions(self, n_points: int) -> list[str]:
+        """Return what is assumed of the clustering, in words."""
+        if isinstance(self.alpha, Gamma):
+            alpha = f"an unknown concentration that follows {self.alpha!r} (alpha)"
+        else:
+            alpha = f"concentration {self.alpha:g} (alpha)"
+        discount = f" and discount {self.discount:g} (discount)" if self._called == PitmanYor._called else ""
+        return _sentence(f"{self._called} with {alpha}{discount}", self.expected_clusters(n_points), n_points)
+
+    def __repr__(self) -> str:
+        return f"PitmanYor(alpha={self.alpha!r}, discount={self.discount!r})"
+
+
+class DirichletProcess(PitmanYor):
     """The Chinese restaurant process: join a cluster with weight its size, open one with weight `alpha`.
 
     Parameters
     ----------
-    alpha : float
+    alpha : float or Gamma, optional
         Concentration: the larger, the more clusters are expected, about ``alpha * log(1 + n / alpha)`` for n points.
+        A `Gamma` law says that it is unknown; it is then integrated out exactly. Left out, ``Gamma(2, 4)``.
 
     Examples
     --------
     >>> import copartition as cp
     >>> cp.DirichletProcess(alpha=0.5)
     DirichletProcess(alpha=0.5)
+    >>> cp.DirichletProcess()
+    DirichletProcess(alpha=Gamma(2, 4))
     """
 
-    def __init__(self, alpha: float) -> None:
-        self.alpha = positive_number("alpha", alpha)
+    _called = "a Dirichlet process"
 
-    def log_size(self, n_points: int) -> np.ndarray:
-        """Return the logs of 0, 1, ..., `n_points`."""
-        with np.errstate(divide="ignore"):
-            return np.log(np.arange(n_points + 1.0))
-
-    def log_new(self, n_points: int) -> np.ndarray:
-        """Return the log of alpha, whatever the number of clusters."""
-        return np.log([self.alpha])
-
-    def assumptions(self, n_points: int) -> list[str]:
-        """Return what is assumed of the clustering, in words."""
-        expected = float(np.sum(self.alpha / (self.alpha + np.arange(n_points))))
-        return [
-            f"Before any data, clusterings follow a Dirichlet process with concentration {self.alpha:g} (alpha), which "
-            f"expects {expected:.3g} clusters among {n_points} points."
-        ]
+    def __init__(self, alpha: float | Gamma | None = None) -> None:
+        super().__init__(Gamma(2, 4) if alpha is None else alpha, 0.0)
 
     def __repr__(self) -> str:
         return f"DirichletProcess(alpha={self.alpha!r})"
+
+
+class FiniteMixture:
+    """A mixture of a known number of components, whose weights follow a symmetric Dirichlet law.
+
+    Components without points are no clusters: there are at most `n_components` clusters.
+
+    Parameters
+    ----------
+    n_components : int
+    gamma : float, default 1
+        Parameter of the Dirichlet law: the smaller, the more the sizes of clusters differ.
+
+    Examples
+    --------
+    >>> from copartition.targets.priors import FiniteMixture
+    >>> FiniteMixture(3)
+    FiniteMixture(n_components=3, gamma=1.0)
+    """
+
+    def __init__(self, n_components: int, gamma: float = 1.0) -> None:
+        self.n_components = integer("n_components", n_components, 1)
+        self.gamma = positive_number("gamma", gamma)
+
+    def log_size(self, n_points: int) -> np.ndarray:
+        """Return the logs of the sizes 0, 1, ..., `n_points` plus gamma."""
+        return np.log(np.arange(n_points + 1.0) + self.gamma)
+
+    def log_new(self, n_points: int) -> np.ndarray:
+        """Return the log of gamma times the number of components without points, -inf where there are none."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.gamma * np.arange(self.n_components, max(self.n_components - n_points, 0) - 1.0, -1.0))
+
+    def components(self, n_points: int, most: int) -> np.ndarray:
+        """Return P(1, ..., `most` components, or more) given 0, 1, ... clusters, a row each: the number is known."""
+        table = np.zeros((min(n_points, self.n_components) + 1, most + 1))
+        table[:, min(self.n_components, most + 1) - 1] = 1.0
+        return table
+
+    def mean_components(self, n_points: int) -> np.ndarray:
+        """Return the expected number of components given 0, 1, ... clusters: the number is known."""
+        return np.full(min(n_points, self.n_components) + 1, float(self.n_components))
+
+    def mixing(self) -> np.ndarray:
+        """Return an array without rows: the weights do not depend on the number of points."""
+        return np.zeros((0, 3))
+
+    def expected_clusters(self, n_points: int) -> float:
+        """Return the expected number of clusters before any data."""
+        return float(expected_of_components(self.n_components, self.gamma, n_points))
+
+    def assumptions(self, n_points: int) -> list[str]:
+        """Return what is assumed of the clustering, in words."""
+        law = (
+            f"a finite mixture of {self.n_components} component(s) (n_components) with symmetric Dirichlet weights of "
+            f"parameter {self.gamma:g} (gamma)"
+        )
+        return _sentence(law, self.expected_clusters(n_points), n_points)
+
+    def __repr__(self) -> str:
+        return f"FiniteMixture(n_components={self.n_components!r}, gamma={self.gamma!r})"
+
+
+class MixtureOfFiniteMixtures:
+    """A mixture of an unknown number of components, whose weights follow a symmetric Dirichlet law.
+
+    The number of components is summed out exactly (Miller and Harrison 2018).
+
+    Parameters
+    ----------
+    gamma : float, default 1
+        Parameter of the Dirichlet law: the smaller, the more the sizes of clusters differ.
+    n_components : scipy law, optional
+        Law of the number of components: a frozen discrete law of `scipy.stats` on 1, 2, ..., such as ``geom(0.1)`` or
+        ``poisson(3, loc=1)``. Left out, ``randint(1, 31)``: 1 to 30, all equally likely.
+
+    Examples
+    --------
+    >>> import scipy.stats
+    >>> from copartition.targets.priors import MixtureOfFiniteMixtures
+    >>> MixtureOfFiniteMixtures(n_components=scipy.stats.geom(0.1))
+    MixtureOfFiniteMixtures(gamma=1.0, n_components=scipy.stats.geom(0.1))
+    """
+
+    def __init__(self, gamma: float = 1.0, n_components: Any = None) -> None:
+        self.gamma = positive_number("gamma", gamma)
+        if n_components is None:
+            from scipy.stats import randint
+
+            n_components = randint(1, 31)
+        self.n_components = law_of_counts("n_components", n_components)
+
+    def log_size(self, n_points: int) -> np.ndarray:
+        """Return the logs of the sizes 0, 1, ..., `n_points` plus gamma."""
+        return np.log(np.arange(n_points + 1.0) + self.gamma)
+
+    def log_new(self, n_points: int) -> np.ndarray:
+        """Return the log of gamma times the expected number of components without points, given that of clusters."""
+        return np.log(self.gamma) + _log_mean_empty(self, n_points)
+
+    def components(self, n_points: int, most: int) -> np.ndarray:
+        """Return P(1, ..., `most` components, or more) given 0, 1, ... clusters, a row each."""
+        laws = ComponentLaws(self.n_components, self.gamma, n_points)
+        table = np.zeros((int(min(n_points, laws.last)) + 1, most + 1))
+        table[:, most] = 1.0
+        for clusters in range(min(len(table) - 1, most) + 1):
+            # Where there are no clusters, all that is known is the law itself.
+            k, log_weights = laws.given(clusters) if clusters else (laws.k, laws.log_p)
+            weights = np.exp(log_weights - log_weights.max())
+            weights /= weights.sum()
+            table[clusters] = np.bincount(np.minimum(k, most + 1).astype(np.int64) - 1, weights, most + 1)
+        return table
+
+    def mean_components(self, n_points: int) -> np.ndarray:
+        """Return the expected number of components given 0, 1, ... clusters."""
+        empty = np.exp(_log_mean_empty(self, n_points))
+        return np.arange(float(len(empty))) + empty
+
+    def mixing(self) -> np.ndarray:
+        """Return the numbers of components that the prior mixes: rows (weight, gamma k, -gamma)."""
+        k, weights = self._numbers()
+        return np.column_stack([weights, self.gamma * k, np.full(len(k), -self.gamma)])
+
+    def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return numbers of components and their probabilities, all but a negligible rest."""
+        length = int(min(64, self.n_components.support()[1]))
+        while length < self.n_components.support()[1] and self.n_components.sf(length) > MIXED:
+            if length >= MOST_MIXED:
+                raise ValueError(
+                    f"n_components must be a law on numbers up to {MOST_MIXED}, for draws and expectations before any "
+                    f"data; got {law_repr(self.n_components)}, which has heavier tails."
+                )
+            length = int(min(2 * length, self.n_components.support()[1]))
+        k = np.arange(1.0, length + 1.0)
+        weights = np.exp(log_pmf(self.n_components, k))
+        used = weights > 1e-3 * MIXED / length
+        return k[used], weights[used] / weights[used].sum()
+
+    def expected_clusters(self, n_points: int) -> float:
+        """Return the expected number of clusters before any data."""
+        k, weights = self._numbers()
+        return float(weights @ expected_of_components(k, self.gamma, n_points))
+
+    def assumptions(self, n_points: int) -> list[str]:
+        """Return what is assumed of the clustering, in words."""
+        law = (
+            f"a mixture of finite mixtures, whose number of components is unknown and follows "
+            f"{law_repr(self.n_components)} (n_components), with symmetric Dirichlet weights of parameter "
+            f"{self.gamma:g} (gamma)"
+        )
+        return _sentence(law, self.expected_clusters(n_points), n_points)
+
+    def __repr__(self) -> str:
+        return f"MixtureOfFiniteMixtures(gamma={self.gamma!r}, n_components={law_repr(self.n_components)})"
+
+
+OURS = (DirichletProcess, PitmanYor, FiniteMixture, MixtureOfFiniteMixtures)
+
+
+@lru_cache(maxsize=16)
+def _log_mean_empty(prior: MixtureOfFiniteMixtures, n_points: int) -> np.ndarray:
+    """Return the log of the expected number of components without points given 0, 1, ... clusters."""
+    table = ComponentLaws(prior.n_components, prior.gamma, n_points).log_mean_empty(n_points)
+    table.flags.writeable = False
+    return table
+
+
+def _sentence(law: str, expected: float, n_points: int) -> list[str]:
+    return [
+        f"Before any data, clusterings follow {law}, which expects {expected:.3g} clusters among {n_points} points."
+    ]
+
+
+def prior_n_clusters(prior: Prior, n_points: int) -> np.ndarray:
+    """Compute the law of the number of clusters before any data.
+
+    Parameters
+    ----------
+    prior : Prior
+        Any, also one of your own. Where its weights are no straight line in the size of a cluster, for at most 500
+        points.
+    n_points : int
+
+    Returns
+    -------
+    numpy.ndarray
+        Probabilities of 0, 1, ..., `n_points` clusters.
+
+    Examples
+    --------
+    >>> from copartition.targets.priors import DirichletProcess, prior_n_clusters
+    >>> prior_n_clusters(DirichletProcess(1.0), 4).round(3)
+    array([0.   , 0.25 , 0.458, 0.25 , 0.042])
+    """
+    n_points = integer("n_points", n_points, 1)
+    log_size, log_new = check_prior(prior).log_size(n_points), prior.log_new(n_points)
+    expected = prior.expected_clusters(n_points) if isinstance(prior, OURS) and type(prior) in OURS else None
+    return law_of_n_clusters(log_size, log_new, n_points, expected)
 
 
 def check_prior(value: Any) -> Prior:

@@ -1,0 +1,195 @@
+"""Targets made of blocks of columns that are independent given the cluster: their compiled functions, and their arrays.
+
+Each block is of one kind (`copartition.targets.kinds`). The functions here go through the blocks of a model and add up
+what each says. One block of one kind is the simplest case, so every component but the known-covariance `Gaussian`
+without missing cells is made of blocks.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+import numpy as np
+
+from copartition.core.logarithm import log_positive
+from copartition.core.room import aligned
+from copartition.targets.base import Keeping, begin_cluster, enter_cluster, leave_cluster, log_merge, log_predictive
+from copartition.targets.cells import Cells, check_observed
+from copartition.targets.kinds import discrete, gamma, known, wishart
+from copartition.targets.kinds.block import BlockArrays, Place, place_of
+from copartition.targets.kinds.discrete import BERNOULLI, CATEGORICAL, POISSON
+from copartition.targets.kinds.gamma import GAMMA
+from copartition.targets.kinds.known import KNOWN
+from copartition.targets.kinds.wishart import WISHART
+from copartition.targets.mixture import Component, Prepared
+
+VECTOR = 8  # numbers whose logarithms are taken at once
+
+add_wishart, add_gamma, add_known = wishart.add_log_predictive, gamma.add_log_predictive, known.add_log_predictive
+add_bernoulli, add_categorical, add_poisson = discrete.add_bernoulli, discrete.add_categorical, discrete.add_poisson
+merge_wishart, merge_gamma, merge_known = wishart.log_merge, gamma.log_merge, known.log_merge
+merge_bernoulli, merge_categorical = discrete.merge_bernoulli, discrete.merge_categorical
+merge_poisson = discrete.merge_poisson
+begin_wishart, enter_wishart, leave_wishart = wishart.begin, wishart.enter, wishart.leave
+base_of, log_density_of = wishart.base_of, wishart.log_density_of
+
+
+@log_predictive
+def blocks_predictive(model, chain, n_choices, n):
+    """Log predictive density of a point, the sum over blocks."""
+    weights = chain[0].weights
+    for k in range(n_choices):
+        weights[k] = 0.0
+    for block in range(model[0].integers[0]):
+        place = place_of(model, block)
+        if place.kind == GAMMA:
+            add_gamma(model, chain, place, n_choices, n)
+        elif place.kind == BERNOULLI:
+            add_bernoulli(model, chain, place, n_choices, n)
+        elif place.kind == CATEGORICAL:
+            add_categorical(model, chain, place, n_choices, n)
+        elif place.kind == POISSON:
+            add_poisson(model, chain, place, n_choices, n)
+        elif place.kind == KNOWN:
+            add_known(model, chain, place, n_choices, n)
+        else:
+            add_wishart(model, chain, place, n_choices, n)
+
+
+@log_predictive
+def wishart_predictive(model, chain, n_choices, n):
+    """The same where there is one block, of normal columns with unknown covariances: logarithms are taken together."""
+    place = place_of(model, 0)
+    weights = chain[0].weights
+    for k in range(n_choices):
+        weights[k] = base_of(model, chain, place, k, n)
+    for first in range(0, n_choices, VECTOR):
+        for k in range(first, first + VECTOR):
+            weights[k] = log_positive(weights[k])
+    for k in range(n_choices):
+        weights[k] = log_density_of(model, chain, place, k, n, weights[k])
+
+
+@log_merge
+def blocks_merge(model, chain, a, b):
+    """Log density of the points of two clusters as one, against two, the sum over blocks."""
+    total = 0.0
+    for block in range(model[0].integers[0]):
+        place = place_of(model, block)
+        if place.kind == GAMMA:
+            total += merge_gamma(model, chain, place, a, b)
+        elif place.kind == BERNOULLI:
+            total += merge_bernoulli(model, chain, place, a, b)
+        elif place.kind == CATEGORICAL:
+            total += merge_categorical(model, chain, place, a, b)
+        elif place.kind == POISSON:
+            total += merge_poisson(model, chain, place, a, b)
+        elif place.kind == KNOWN:
+            total += merge_known(model, chain, place, a, b)
+        else:
+            total += merge_wishart(model, chain, place, a, b)
+    return total
+
+
+@begin_cluster
+def blocks_begin(model, chain, k):
+    """Let every block that keeps something begin with an empty cluster."""
+    for block in range(model[0].integers[0]):
+        place = place_of(model, block)
+        if place.kind == WISHART:
+            begin_wishart(chain, place, k)
+
+
+@enter_cluster
+def blocks_enter(model, chain, k, n):
+    """Let a point join what is kept."""
+    for block in range(model[0].integers[0]):
+        place = place_of(model, block)
+        if place.kind == WISHART:
+            enter_wishart(model, chain, place, k, n)
+
+
+@leave_cluster
+def blocks_leave(model, chain, k, n):
+    """Let a point leave what is kept; return whether digits were lost."""
+    lost = False
+    for block in range(model[0].integers[0]):
+        place = place_of(model, block)
+        if place.kind == WISHART:
+            lost |= leave_wishart(model, chain, place, k, n)
+    return lost
+
+
+def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
+    """Return the arrays and functions of a target that is made of these blocks, as the resolved `component` says."""
+    n_summed = sum(one.summed.shape[1] for one in blocks)
+    at = Place(0, 0, 0, n_summed, 0, 0, 0, 0)
+    integers = [len(blocks)]
+    for one in blocks:
+        observed = at.summed + one.observed if one.observed else 0
+        integers += at._replace(kind=one.kind, width=one.width, observed=observed)
+        at = at._replace(
+            summed=at.summed + one.summed.shape[1],
+            plain=at.plain + one.plain.shape[1],
+            table=at.table + one.table.shape[1],
+            parameters=at.parameters + len(one.parameters),
+            kept=at.kept + one.kept,
+        )
+    alone = len(blocks) == 1 and blocks[0].kind == WISHART
+    scratch = max(one.scratch for one in blocks)
+    return Prepared(
+        wishart_predictive if alone else blocks_predictive,
+        rows_of(blocks),
+        table=np.hstack([one.table for one in blocks]),
+        parameters=np.concatenate([one.parameters for one in blocks]),
+        integers=np.array(integers, dtype=np.int64),
+        log_merge=blocks_merge,
+        log_constant=sum(one.log_constant for one in blocks),
+        summed=n_summed,
+        keeping=Keeping(blocks_begin, blocks_enter, blocks_leave, at.kept, scratch) if at.kept else None,
+        component=component,
+    )
+
+
+def rows_of(blocks: Sequence[BlockArrays]) -> np.ndarray:
+    """Return the rows of points: what all blocks sum, then what they do not."""
+    parts = [one.summed for one in blocks] + [one.plain for one in blocks]
+    rows = aligned((len(parts[0]), sum(part.shape[1] for part in parts)))
+    np.concatenate(parts, axis=1, out=rows)
+    return rows
+
+
+class BlockComponent(Component):
+    """A component that is made of blocks."""
+
+    takes_cells = True
+
+    @abstractmethod
+    def resolve(self, cells: Cells) -> Self:
+        """Return the same component with all numbers set that were left out, or refuse data that do not fit."""
+
+    @abstractmethod
+    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
+        """Return the blocks of a resolved component: rows of points for these cells, tables for that many points."""
+
+    def prepare(self, data: Cells) -> Prepared:
+        """Return the compiled functions and their arrays."""
+        check_observed(data)
+        resolved = self.resolve(data)
+        return prepared(resolved.blocks(data, data.shape[0]), resolved)
+
+    def transform(self, data: Cells) -> np.ndarray:
+        """Return rows of points for new data, every cell of which must be there."""
+        if data.missing().any():
+            row, column = np.argwhere(data.missing())[0]
+            raise ValueError(f"grid must be finite, got no value in {data.title(int(column))}, row {row}.")
+        return rows_of(self.blocks(data, 0))
+
+
+def equal_columns(*keys: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the positions of columns that are equal in all keys, those of one block at a time."""
+    different = list(dict.fromkeys(zip(*[key.tolist() for key in keys], strict=True)))
+    for one in different:
+        yield np.flatnonzero(np.all([key == value for key, value in zip(keys, one, strict=True)], axis=0))

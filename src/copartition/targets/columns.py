@@ -1,0 +1,88 @@
+"""Tables whose columns are of different kinds."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Self
+
+from copartition.targets.blocks import BlockComponent
+from copartition.targets.cells import Cells
+from copartition.targets.kinds import block
+from copartition.validation import shorten
+
+
+class Columns(BlockComponent):
+    """Blocks of columns that are independent given the cluster, each with a component of its own.
+
+    Parameters
+    ----------
+    parts : sequence of (columns, component)
+        Columns by name, if the data are a data frame, or by number; one, or a list of some. Columns that are not named
+        are not used.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [[1.2, 0.3, "a"], [1.0, 0.1, "a"], [7.5, 9.9, "b"]]
+    >>> component = cp.Columns([([0, 1], cp.NormalInverseGamma()), (2, cp.Categorical())])
+    >>> posterior = cp.Mixture(data, component)
+    >>> posterior.n_points
+    3
+    """
+
+    def __init__(self, parts: Sequence[tuple[Any, BlockComponent]]) -> None:
+        if isinstance(parts, str | dict) or not hasattr(parts, "__len__") or not len(parts):
+            raise TypeError(f"parts must be a list of (columns, component), got {shorten(parts)}.")
+        self.parts = []
+        for part in parts:
+            if not isinstance(part, tuple | list) or len(part) != 2:
+                raise TypeError(f"parts must be a list of (columns, component), got {shorten(part)} in it.")
+            columns, component = part
+            if isinstance(component, Columns) or not isinstance(component, BlockComponent):
+                raise TypeError(
+                    "component of a part must be Gaussian, NormalInverseWishart, NormalInverseGamma, Bernoulli, "
+                    f"Categorical or Poisson, got {shorten(component)}."
+                )
+            several = hasattr(columns, "__len__") and not isinstance(columns, str)
+            self.parts.append((list(columns) if several else [columns], component))
+            if not self.parts[-1][0]:
+                raise ValueError(f"columns of a part must be one or more, got none for {shorten(component)}.")
+
+    def resolve(self, cells: Cells) -> Self:
+        """Return the same component, with all numbers of its parts set that were left out."""
+        resolved = copy.copy(self)
+        resolved._positions = [[cells.position(column) for column in columns] for columns, _ in self.parts]
+        used = [position for positions in resolved._positions for position in positions]
+        twice = next((position for position in used if used.count(position) > 1), None)
+        if twice is not None:
+            raise ValueError(f"columns must be in one part each, got {cells.title(twice)} twice.")
+        missing = cells.missing()[:, used].all(axis=1)
+        if missing.any():
+            raise ValueError(
+                f"data must have an observed cell in every row, got none in row {missing.argmax()}; leave it out."
+            )
+        resolved.parts = [
+            ([cells.label(position) for position in positions], component.resolve(cells.subset(positions)))
+            for positions, (_, component) in zip(resolved._positions, self.parts, strict=True)
+        ]
+        return resolved
+
+    def blocks(self, cells: Cells, n_points: int) -> list[block.BlockArrays]:
+        """Return the blocks of all parts of a resolved component."""
+        return [
+            one
+            for positions, (_, component) in zip(self._positions, self.parts, strict=True)
+            for one in component.blocks(cells.subset(positions), n_points)
+        ]
+
+    def assumptions(self) -> list[str]:
+        """Return what is assumed of the points of a cluster, in words."""
+        sentences = ["Given the cluster of a point, these groups of columns are independent of each other."]
+        for columns, component in self.parts:
+            named = ", ".join(str(column) for column in columns[:8]) + (", ..." if len(columns) > 8 else "")
+            sentences += [f"{named}: {sentence}" for sentence in component.assumptions()]
+        return sentences
+
+    def __repr__(self) -> str:
+        return f"Columns({self.parts!r})"

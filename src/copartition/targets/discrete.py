@@ -1,0 +1,253 @@
+"""Columns of yes and no, of categories and of counts."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+
+from copartition.targets.blocks import BlockComponent, equal_columns
+from copartition.targets.cells import Cells
+from copartition.targets.kinds import discrete
+from copartition.targets.kinds.block import BlockArrays
+from copartition.validation import column_array, plain, positive_array, shorten
+
+MOST_CELLS = 200_000_000  # of rows times categories: more do not fit into a machine
+MOST_LOGARITHMS = 1 << 20  # sums of counts up to which log Gamma is looked up
+
+
+class Bernoulli(BlockComponent):
+    """Columns of 0 and 1: each cluster has a probability of 1 for each column, drawn from Beta(a, b).
+
+    Cells may be missing.
+
+    Parameters
+    ----------
+    a, b : float or array (n_columns), default 1
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> answers = [[1, 0, 1], [1, 0, 0], [0, 1, 0]]
+    >>> cp.conditional(cp.Mixture(answers, cp.Bernoulli(), cp.DirichletProcess(1.0)), [0, 0, 1], n=1).round(3)
+    array([0.612, 0.184, 0.204])
+    """
+
+    def __init__(self, a: Any = 1.0, b: Any = 1.0) -> None:
+        self.a = positive_array("a", a)
+        self.b = positive_array("b", b)
+
+    def resolve(self, cells: Cells) -> Self:
+        """Return the same component, with a number for each column."""
+        resolved = copy.copy(self)
+        resolved.a = column_array("a", self.a, cells.shape[1])
+        resolved.b = column_array("b", self.b, cells.shape[1])
+        resolved._missing = cells.missing().any(axis=0)
+        return resolved
+
+    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
+        """Return the blocks of a resolved component: complete columns, and those with missing cells."""
+        answers = cells.numbers()
+        for j in range(answers.shape[1]):
+            bad = np.flatnonzero(~np.isnan(answers[:, j]) & (answers[:, j] != 0) & (answers[:, j] != 1))
+            if bad.size:
+                found = f"{answers[bad[0], j]:g} in row {bad[0]}"
+                raise ValueError(f"data must be 0 or 1 in {cells.title(j)} for Bernoulli, got {found}.")
+        return [self._block(answers[:, same], same, n_points) for same in equal_columns(self._missing)]
+
+    def _block(self, answers: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
+        a, b, width = self.a[columns], self.b[columns], len(columns)
+        return BlockArrays(
+            discrete.BERNOULLI,
+            width,
+            table=-_sum_of_logs(a + b, n_points),
+            parameters=np.concatenate([a, b]),
+            **_with_observed(answers, self._missing[columns[0]]),
+        )
+
+    def assumptions(self) -> list[str]:
+        """Return what is assumed of the points of a cluster, in words."""
+        return [
+            "A column of a cluster is 1 with a probability of its own, drawn from a beta law with "
+            f"{plain(_one(self.a))} (a) and {plain(_one(self.b))} (b); columns are independent within a cluster."
+        ]
+
+    def __repr__(self) -> str:
+        return f"Bernoulli(a={plain(_one(self.a))}, b={plain(_one(self.b))})"
+
+
+class Categorical(BlockComponent):
+    """Columns of categories: each cluster has probabilities of its own, drawn from a symmetric Dirichlet law.
+
+    The categories of a column are those that occur, or, for a pandas Categorical, those that it declares. They may be
+    text, whole numbers or booleans. Cells may be missing.
+
+    Parameters
+    ----------
+    concentration : float or array (n_columns), default 1
+        Of the Dirichlet law, for each category.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [["red", "round"], ["red", "long"], ["green", None]]
+    >>> posterior = cp.Mixture(data, cp.Categorical())
+    >>> posterior.component.levels
+    [['green', 'red'], ['long', 'round']]
+    """
+
+    def __init__(self, concentration: Any = 1.0) -> None:
+        self.concentration = positive_array("concentration", concentration)
+
+    def resolve(self, cells: Cells) -> Self:
+        """Return the same component, with the categories of each column."""
+        resolved = copy.copy(self)
+        resolved.concentration = column_array("concentration", self.concentration, cells.shape[1])
+        resolved.levels = [cells.levels(j) for j in range(cells.shape[1])]
+        resolved._missing = cells.missing().any(axis=0)
+        most = max(range(cells.shape[1]), key=lambda j: len(resolved.levels[j]))
+        if cells.shape[0] * sum(len(levels) for levels in resolved.levels) > MOST_CELLS:
+            raise ValueError(
+                f"data must have fewer categories for Categorical: {cells.title(most)} has "
+                f"{len(resolved.levels[most])} in {cells.shape[0]} rows."
+            )
+        return resolved
+
+    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
+        """Return the blocks of a resolved component: complete columns, and those with missing cells."""
+        codes = np.column_stack([self._codes(cells, j) for j in range(cells.shape[1])])
+        return [self._block(codes[:, same], same, n_points) for same in equal_columns(self._missing)]
+
+    def _codes(self, cells: Cells, j: int) -> np.ndarray:
+        """Return the numbers of the categories of a column, -1 where a cell is missing."""
+        number = {level: code for code, level in enumerate(self.levels[j])}
+        codes = np.empty(cells.shape[0], dtype=np.int64)
+        for row, value in enumerate(cells.values(j)):
+            if value is not None and value not in number:
+                known = ", ".join(repr(level) for level in self.levels[j][:8])
+                raise ValueError(
+                    f"data and grid must have the categories {known} in {cells.title(j)}, got {shorten(value)} in row "
+                    f"{row}."
+                )
+            codes[row] = -1 if value is None else number[value]
+        return codes
+
+    def _block(self, codes: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
+        counts = np.array([len(self.levels[j]) for j in columns])
+        begins = np.concatenate([[0], np.cumsum(counts)])
+        each = self.concentration[columns]
+        chosen = np.where(codes >= 0, codes + begins[:-1], -1)
+        summed = np.zeros((len(codes), begins[-1]))
+        rows, positions = np.nonzero(codes >= 0)
+        summed[rows, chosen[rows, positions]] = 1.0
+        has_missing = bool(self._missing[columns[0]])
+        return BlockArrays(
+            discrete.CATEGORICAL,
+            len(columns),
+            summed=np.hstack([summed, codes >= 0]) if has_missing else summed,
+            plain=chosen.astype(np.float64),
+            table=-_sum_of_logs(each * counts, n_points),
+            parameters=np.concatenate([each, each * counts, begins]).astype(np.float64),
+            observed=int(begins[-1]) if has_missing else 0,
+        )
+
+    def assumptions(self) -> list[str]:
+        """Return what is assumed of the points of a cluster, in words."""
+        return [
+            "A column of a cluster has probabilities of its own for its categories, drawn from a Dirichlet law with "
+            f"{plain(_one(self.concentration))} for each (concentration); columns are independent within a cluster."
+        ]
+
+    def __repr__(self) -> str:
+        return f"Categorical(concentration={plain(_one(self.concentration))})"
+
+
+class Poisson(BlockComponent):
+    """Columns of counts: each cluster has a rate for each column, drawn from Gamma(shape, rate).
+
+    Cells may be missing.
+
+    Parameters
+    ----------
+    shape, rate : float or array (n_columns), default 1
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.conditional(cp.Mixture([3, 4, 40], cp.Poisson(), cp.DirichletProcess(1.0)), [0, 0, 1], n=1).round(3)
+    array([0.835, 0.   , 0.165])
+    """
+
+    def __init__(self, shape: Any = 1.0, rate: Any = 1.0) -> None:
+        self.shape = positive_array("shape", shape)
+        self.rate = positive_array("rate", rate)
+
+    def resolve(self, cells: Cells) -> Self:
+        """Return the same component, with a number for each column."""
+        resolved = copy.copy(self)
+        resolved.shape = column_array("shape", self.shape, cells.shape[1])
+        resolved.rate = column_array("rate", self.rate, cells.shape[1])
+        resolved._missing = cells.missing().any(axis=0)
+        resolved._totals = np.nansum(cells.numbers(), axis=0)
+        return resolved
+
+    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
+        """Return the blocks of a resolved component: columns that are alike in shape, rate and missing cells."""
+        counts = cells.numbers()
+        for j in range(counts.shape[1]):
+            bad = np.flatnonzero((counts[:, j] < 0) | (counts[:, j] % 1 != 0) & ~np.isnan(counts[:, j]))
+            if bad.size:
+                raise ValueError(
+                    f"data must be counts 0, 1, ... in {cells.title(j)} for Poisson, got {counts[bad[0], j]:g} in row "
+                    f"{bad[0]}."
+                )
+        same = equal_columns(self.shape, self.rate, self._missing)
+        return [self._block(counts[:, columns], columns, n_points) for columns in same]
+
+    def _block(self, counts: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
+        from scipy.special import gammaln
+
+        shape, rate, sizes = self.shape[columns[0]], self.rate[columns[0]], np.arange(n_points + 1.0)
+        length = int(min(self._totals[columns].max() + 2, MOST_LOGARITHMS))
+        factorials = -gammaln(np.nan_to_num(counts) + 1.0).sum(axis=1, keepdims=True)
+        return BlockArrays(
+            discrete.POISSON,
+            len(columns),
+            table=np.column_stack([-np.log1p(1.0 / (rate + sizes)), np.log(rate + sizes + 1.0)]),
+            parameters=np.concatenate([[shape, rate, length], gammaln(shape + np.arange(length))]),
+            **_with_observed(counts, self._missing[columns[0]]) | {"plain": factorials},
+        )
+
+    def assumptions(self) -> list[str]:
+        """Return what is assumed of the points of a cluster, in words."""
+        return [
+            "Counts of a cluster are Poisson with a rate of its own in each column, drawn from a gamma law with shape "
+            f"{plain(_one(self.shape))} (shape) and rate {plain(_one(self.rate))} (rate); columns are independent "
+            "within a cluster."
+        ]
+
+    def __repr__(self) -> str:
+        return f"Poisson(shape={plain(_one(self.shape))}, rate={plain(_one(self.rate))})"
+
+
+def _with_observed(cells: np.ndarray, has_missing: bool) -> dict[str, Any]:
+    """Return the columns of a block whose cells are summed themselves, and where it says which were observed."""
+    observed = ~np.isnan(cells)
+    summed = np.where(observed, cells, 0.0)
+    return {
+        "summed": np.hstack([summed, observed]) if has_missing else summed,
+        "plain": np.zeros((len(cells), 0)),
+        "observed": cells.shape[1] if has_missing else 0,
+    }
+
+
+def _sum_of_logs(totals: np.ndarray, n_points: int) -> np.ndarray:
+    """Return, for every cluster size, the sum over columns of the logs of ``total + size``, as a table."""
+    return sum((np.log(total + np.arange(n_points + 1.0)) for total in totals), np.zeros(n_points + 1))[:, None]
+
+
+def _one(values: np.ndarray) -> Any:
+    """Return a single number where all are equal."""
+    numbers = np.ravel(values)
+    return float(numbers[0]) if np.all(numbers == numbers[0]) else numbers

@@ -1,0 +1,80 @@
+"""Where the numbers of a block of columns stand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from copartition.core.compiling import inner
+
+
+class Place(NamedTuple):
+    """What ``Model.integers`` says of one block; the fields are in this order there.
+
+    Attributes
+    ----------
+    kind : int
+        Which functions are its own.
+    width : int
+        Number of data columns.
+    summed, plain : int
+        Its first column in ``Model.points`` that is summed over clusters, and its first one that is not.
+    table : int
+        Its first column in ``Model.table``.
+    parameters : int
+        Where its parameters begin.
+    kept : int
+        Where its part of ``Chain.kept`` begins.
+    observed : int
+        The first of the columns that are 1 where a cell was observed; 0 if all were.
+    """
+
+    kind: int
+    width: int
+    summed: int
+    plain: int
+    table: int
+    parameters: int
+    kept: int
+    observed: int
+
+
+FIELDS = len(Place._fields)
+
+
+@inner
+def place_of(model, block):
+    """Return where the numbers of a block stand."""
+    at = model[0].integers
+    i = 1 + FIELDS * block
+    return Place(at[i], at[i + 1], at[i + 2], at[i + 3], at[i + 4], at[i + 5], at[i + 6], at[i + 7])
+
+
+class BlockArrays(NamedTuple):
+    """What a block adds to the arrays of a model, see `Place`.
+
+    Attributes
+    ----------
+    kind, width : int
+    summed, plain : float64 arrays (n_points, any)
+    table : float64 array (n_points + 1, any)
+    parameters : float64 array
+    kept, scratch : int
+        How many numbers it keeps for each cluster, and wants as scratch.
+    observed : int
+        Which column of `summed` is the first of those that tell observed cells; 0 if all are.
+    log_constant : float
+        What its functions leave out of the log density of a point.
+    """
+
+    kind: int
+    width: int
+    summed: np.ndarray
+    plain: np.ndarray
+    table: np.ndarray
+    parameters: np.ndarray
+    kept: int = 0
+    scratch: int = 0
+    observed: int = 0
+    log_constant: float = 0.0

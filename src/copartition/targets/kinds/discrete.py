@@ -1,0 +1,205 @@
+"""Columns of yes and no, of categories and of counts, with conjugate priors integrated out.
+
+With m observed cells of a column in a cluster, the predictive probability of one more is
+
+    yes / no, Beta(a, b):          (a + yes) / (a + b + m)   or   (b + m - yes) / (a + b + m),
+    categories, Dirichlet(a):      (a + c_l) / (A + m),      c_l cells of category l, A the sum of a over categories,
+    counts, Gamma(a, b):           Gamma(a + S + x) / (Gamma(a + S) x!)  (b + m)^(a + S) / (b + m + 1)^(a + S + x),
+
+S being the sum of the counts. Numerators are multiplied over many columns before a logarithm is taken; denominators
+are looked up by cluster size, unless cells are missing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.compiling import inner, outline
+
+BERNOULLI, CATEGORICAL, POISSON = 4, 5, 6
+
+AT_A_TIME = 16  # columns in a product
+
+
+@inner
+def count_of(chain, place, k, j):
+    """Return the number of observed cells of column j in cluster k."""
+    return chain[0].sums[k, place.observed + j] if place.observed > 0 else float(chain[0].sizes[k])
+
+
+# --- yes and no: parameters are a and b of each column ---------------------------------------------------------------
+
+
+@inner
+def add_bernoulli(model, chain, place, n_choices, n):
+    """Add the log probabilities of the observed cells of point n to the weights."""
+    if place.observed > 0:
+        add_observed_bernoulli(model, chain, place, n_choices, n)
+        return
+    sizes, weights, x = chain[0].sizes, chain[0].weights, model[0].points[n][place.summed :]
+    a, b = model[0].parameters[place.parameters :], model[0].parameters[place.parameters + place.width :]
+    for k in range(n_choices):
+        size, sums = float(sizes[k]), chain[0].sums[k][place.summed :]
+        total = model[0].table[sizes[k], place.table]
+        for first in range(0, place.width, AT_A_TIME):
+            product = 1.0
+            for j in range(first, min(first + AT_A_TIME, place.width)):
+                of_yes, of_no = a[j] + sums[j], b[j] + size - sums[j]
+                product *= of_yes if x[j] > 0.0 else of_no
+            total += math.log(product)
+        weights[k] += total
+
+
+@outline
+def add_observed_bernoulli(model, chain, place, n_choices, n):
+    """The same where cells are missing."""
+    points, a = model[0].points, model[0].parameters
+    sums, weights = chain[0].sums, chain[0].weights
+    own, first_a, first_b = place.summed, place.parameters, place.parameters + place.width
+    for k in range(n_choices):
+        for first in range(0, place.width, AT_A_TIME):
+            above = below = 1.0
+            for j in range(first, min(first + AT_A_TIME, place.width)):
+                yes, count = sums[k, own + j], sums[k, place.observed + j]
+                of_yes, of_no = a[first_a + j] + yes, a[first_b + j] + count - yes
+                is_observed = points[n, place.observed + j] > 0.0
+                above *= (of_yes if points[n, own + j] > 0.0 else of_no) if is_observed else 1.0
+                below *= of_yes + of_no if is_observed else 1.0
+            weights[k] += math.log(above) - math.log(below)
+
+
+@outline
+def merge_bernoulli(model, chain, place, a, b):
+    """Return the log probability of the points of two clusters as one, against two."""
+    sums, result = chain[0].sums, 0.0
+    for j in range(place.width):
+        yes_a, yes_b = sums[a, place.summed + j], sums[b, place.summed + j]
+        count_a, count_b = count_of(chain, place, a, j), count_of(chain, place, b, j)
+        result += log_beta(model, place, j, yes_a + yes_b, count_a + count_b) + log_beta(model, place, j, 0.0, 0.0)
+        result -= log_beta(model, place, j, yes_a, count_a) + log_beta(model, place, j, yes_b, count_b)
+    return result
+
+
+@inner
+def log_beta(model, place, j, yes, count):
+    """Return the log of the beta function at what column j has become after so many cells."""
+    a = model[0].parameters[place.parameters + j] + yes
+    b = model[0].parameters[place.parameters + place.width + j] + count - yes
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+# --- categories ------------------------------------------------------------------------------------------------------
+# Summed: for each category of each column whether the point has it. Plain: which of these columns it is, -1 if it is
+# missing. Parameters: for each column a, A, and its first category; then the number of categories of all columns.
+
+
+@inner
+def add_categorical(model, chain, place, n_choices, n):
+    """Add the log probabilities of the observed cells of point n to the weights."""
+    if place.observed > 0:
+        add_observed_categorical(model, chain, place, n_choices, n)
+        return
+    sizes, weights = chain[0].sizes, chain[0].weights
+    each, category = model[0].parameters[place.parameters :], model[0].points[n][place.plain :]
+    for k in range(n_choices):
+        sums = chain[0].sums[k][place.summed :]
+        total = model[0].table[sizes[k], place.table]
+        for first in range(0, place.width, AT_A_TIME):
+            product = 1.0
+            for j in range(first, min(first + AT_A_TIME, place.width)):
+                product *= each[j] + sums[int(category[j])]
+            total += math.log(product)
+        weights[k] += total
+
+
+@outline
+def add_observed_categorical(model, chain, place, n_choices, n):
+    """The same where cells are missing."""
+    points, parameters = model[0].points, model[0].parameters
+    sums, weights = chain[0].sums, chain[0].weights
+    of_all = place.parameters + place.width
+    for k in range(n_choices):
+        for first in range(0, place.width, AT_A_TIME):
+            above = below = 1.0
+            for j in range(first, min(first + AT_A_TIME, place.width)):
+                category = int(points[n, place.plain + j])
+                if category >= 0:
+                    above *= parameters[place.parameters + j] + sums[k, place.summed + category]
+                    below *= parameters[of_all + j] + sums[k, place.observed + j]
+            weights[k] += math.log(above) - math.log(below)
+
+
+@outline
+def merge_categorical(model, chain, place, a, b):
+    """Return the log probability of the points of two clusters as one, against two."""
+    parameters, sums = model[0].parameters, chain[0].sums
+    of_all, begins = place.parameters + place.width, place.parameters + 2 * place.width
+    result = 0.0
+    for j in range(place.width):
+        each, every = parameters[place.parameters + j], parameters[of_all + j]
+        for category in range(int(parameters[begins + j]), int(parameters[begins + j + 1])):
+            of_a, of_b = sums[a, place.summed + category], sums[b, place.summed + category]
+            result += math.lgamma(each + of_a + of_b) + math.lgamma(each)
+            result -= math.lgamma(each + of_a) + math.lgamma(each + of_b)
+        count_a, count_b = count_of(chain, place, a, j), count_of(chain, place, b, j)
+        result -= math.lgamma(every + count_a + count_b) + math.lgamma(every)
+        result += math.lgamma(every + count_a) + math.lgamma(every + count_b)
+    return result
+
+
+# --- counts ----------------------------------------------------------------------------------------------------------
+# Parameters: a and b, the length of a table, and log Gamma(a + s) for s = 0, 1, ... below that length.
+SHAPE, RATE, LENGTH, LOG_GAMMAS = range(4)
+
+
+@inner
+def log_gamma(model, place, total):
+    """Return log Gamma(a + total), from the table as far as it goes."""
+    parameters = model[0].parameters
+    if total < parameters[place.parameters + LENGTH]:
+        return parameters[place.parameters + LOG_GAMMAS + int(total)]
+    return math.lgamma(parameters[place.parameters + SHAPE] + total)
+
+
+@inner
+def add_poisson(model, chain, place, n_choices, n):
+    """Add the log probabilities of the observed cells of point n to the weights.
+
+    The plain column is minus the sum of log x! over the cells of a point. The table has, by the number of observed
+    cells, the logs of ``(b + m) / (b + m + 1)`` and of ``b + m + 1``.
+    """
+    points, table = model[0].points, model[0].table
+    sums, weights = chain[0].sums, chain[0].weights
+    shape = model[0].parameters[place.parameters + SHAPE]
+    for k in range(n_choices):
+        result = points[n, place.plain]
+        for j in range(place.width):
+            if place.observed == 0 or points[n, place.observed + j] > 0.0:
+                x, total, count = (
+                    points[n, place.summed + j],
+                    sums[k, place.summed + j],
+                    int(count_of(chain, place, k, j)),
+                )
+                result += log_gamma(model, place, total + x) - log_gamma(model, place, total)
+                result += (shape + total) * table[count, place.table] - x * table[count, place.table + 1]
+        weights[k] += result
+
+
+@outline
+def merge_poisson(model, chain, place, a, b):
+    """Return the log probability of the points of two clusters as one, against two."""
+    sums, result = chain[0].sums, 0.0
+    for j in range(place.width):
+        of_a, of_b = sums[a, place.summed + j], sums[b, place.summed + j]
+        count_a, count_b = count_of(chain, place, a, j), count_of(chain, place, b, j)
+        result += log_marginal(model, place, of_a + of_b, count_a + count_b)
+        result -= log_marginal(model, place, of_a, count_a) + log_marginal(model, place, of_b, count_b)
+    return result
+
+
+@inner
+def log_marginal(model, place, total, count):
+    """Return the log probability of so many counts with this sum as one cluster, but for the x!."""
+    shape, rate = model[0].parameters[place.parameters + SHAPE], model[0].parameters[place.parameters + RATE]
+    own = log_gamma(model, place, total) - (shape + total) * math.log(rate + count)
+    return own - log_gamma(model, place, 0.0) + shape * math.log(rate)

@@ -1,0 +1,136 @@
+"""Normal columns whose mean and variance are unknown: the normal-inverse-gamma law, column by column.
+
+For a cluster of s points, in one column: ``kappa = mean_weight + s``, ``a = shape + s / 2``, a posterior mean m, and
+b, twice the posterior scale,
+
+    m = (mean_weight mean + sum x) / kappa,     b = 2 scale + mean_weight mean^2 + sum x^2 - kappa m^2.
+
+The predictive law of a point is a t law: with ``r = kappa / (kappa + 1)`` and ``f = b + r (x - m)^2``
+
+    log p(x) = lgamma(a + 1/2) - lgamma(a) + 1/2 log r + a log b - (a + 1/2) log f      (up to a constant).
+
+As a is the same for all columns of a block, the products of b and of f are taken over many columns before their
+logarithms. Units are such that twice the prior scale is 1, so that all factors are at least 1 (but for rounding errors,
+after a point far out has left). Columns are shifted to their mean, so that no digits are lost in the sum of squares
+where the prior mean is far from the data.
+
+Where cells are missing each column has a count of its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.compiling import inner, outline
+
+GAMMA = 2
+
+AT_A_TIME = 16  # columns in a product
+LARGE = 1e300
+
+# Columns of the table, by cluster size (or number of observed cells): normaliser of one column; r.
+NORMALISER, SHRINKAGE = range(2)
+# Parameters of a block: the first two, then for each column mean_weight mean, and 2 scale + mean_weight mean^2.
+WEIGHT, SHAPE, COLUMNS = range(3)
+
+
+@inner
+def add_log_predictive(model, chain, place, n_choices, n):
+    """Add the log predictive densities of point n to the weights."""
+    if place.observed > 0:
+        add_where_observed(model, chain, place, n_choices, n)
+        return
+    table, parameters, sizes, weights = model[0].table, model[0].parameters, chain[0].sizes, chain[0].weights
+    width, x = place.width, model[0].points[n][place.summed :]
+    prior = parameters[place.parameters + COLUMNS :]
+    constant = prior[width:]
+    for k in range(n_choices):
+        size, sums = sizes[k], chain[0].sums[k][place.summed :]
+        squares = sums[width:]
+        kappa = parameters[place.parameters + WEIGHT] + size
+        inverse, shrinkage = 1.0 / kappa, table[size, place.table + SHRINKAGE]
+        a = parameters[place.parameters + SHAPE] + 0.5 * size
+        total = width * table[size, place.table + NORMALISER]
+        for first in range(0, width, AT_A_TIME):
+            without = within = 1.0
+            for j in range(first, min(first + AT_A_TIME, width)):
+                mean = (prior[j] + sums[j]) * inverse
+                b = max(constant[j] + squares[j] - kappa * mean * mean, 1.0)
+                difference = x[j] - mean
+                without *= b
+                within *= b + shrinkage * difference * difference
+            if within < LARGE:
+                total += a * math.log(without) - (a + 0.5) * math.log(within)
+            else:
+                total += one_by_one(model, chain, place, k, n, first)
+        weights[k] += total
+
+
+@outline
+def one_by_one(model, chain, place, k, n, first):
+    """Return what the columns from `first` on add, where a product over them is not a number of the machine."""
+    total = 0.0
+    size = chain[0].sizes[k]
+    a = model[0].parameters[place.parameters + SHAPE] + 0.5 * size
+    for j in range(first, min(first + AT_A_TIME, place.width)):
+        b, f = scales_of(model, chain, place, k, n, j, size)
+        total += a * math.log(b) - (a + 0.5) * math.log(f)
+    return total
+
+
+@inner
+def scales_of(model, chain, place, k, n, j, count):
+    """Return b and f of column j, of which `count` cells were observed."""
+    parameters, sums = model[0].parameters, chain[0].sums
+    prior, constant = place.parameters + COLUMNS, place.parameters + COLUMNS + place.width
+    kappa = parameters[place.parameters + WEIGHT] + count
+    mean = (parameters[prior + j] + sums[k, place.summed + j]) / kappa
+    b = max(parameters[constant + j] + sums[k, place.summed + place.width + j] - kappa * mean * mean, 1.0)
+    difference = model[0].points[n, place.summed + j] - mean
+    return b, b + kappa / (kappa + 1.0) * difference * difference
+
+
+@outline
+def add_where_observed(model, chain, place, n_choices, n):
+    """Add the log predictive densities of the observed cells of point n."""
+    points, table = model[0].points, model[0].table
+    sums, weights = chain[0].sums, chain[0].weights
+    for k in range(n_choices):
+        total = 0.0
+        for j in range(place.width):
+            if points[n, place.observed + j] > 0.0:
+                count = int(sums[k, place.observed + j])
+                a = model[0].parameters[place.parameters + SHAPE] + 0.5 * count
+                b, f = scales_of(model, chain, place, k, n, j, count)
+                total += table[count, place.table + NORMALISER] + a * math.log(b) - (a + 0.5) * math.log(f)
+        weights[k] += total
+
+
+@outline
+def log_merge(model, chain, place, a, b):
+    """Return the log density of the points of two clusters as one, against two."""
+    sums, sizes = chain[0].sums, chain[0].sizes
+    total = 0.0
+    for j in range(place.width):
+        count_a, count_b = float(sizes[a]), float(sizes[b])
+        if place.observed > 0:
+            count_a, count_b = sums[a, place.observed + j], sums[b, place.observed + j]
+        sum_a, sum_b = sums[a, place.summed + j], sums[b, place.summed + j]
+        own = place.summed + place.width + j
+        total += log_marginal(model, place, j, count_a + count_b, sum_a + sum_b, sums[a, own] + sums[b, own])
+        total -= log_marginal(model, place, j, count_a, sum_a, sums[a, own])
+        total -= log_marginal(model, place, j, count_b, sum_b, sums[b, own])
+    return total
+
+
+@inner
+def log_marginal(model, place, j, count, total, squares):
+    """Return the log density of some cells of column j as one cluster, up to a factor for each cell."""
+    parameters = model[0].parameters
+    weight, shape = parameters[place.parameters + WEIGHT], parameters[place.parameters + SHAPE]
+    prior, constant = place.parameters + COLUMNS, place.parameters + COLUMNS + place.width
+    kappa = weight + count
+    mean = (parameters[prior + j] + total) / kappa
+    b = max(parameters[constant + j] + squares - kappa * mean * mean, 1.0)
+    a = shape + 0.5 * count
+    return math.lgamma(a) - math.lgamma(shape) + 0.5 * math.log(weight / kappa) - a * math.log(b)

@@ -1,0 +1,55 @@
+"""Normal columns whose variance within clusters is known, independent of each other: see `copartition.Gaussian`.
+
+In coordinates of unit noise and prior mean 0, with prior precision kappa, c observed cells of a cluster with sum s have
+precision ``p = kappa + c``, and the predictive law of a cell is ``N(s / p, 1 + 1 / p)``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.compiling import inner, outline
+
+KNOWN = 3
+
+AT_A_TIME = 32  # columns in a product
+
+
+@inner
+def add_log_predictive(model, chain, place, n_choices, n):
+    """Add the log predictive densities of the observed cells of point n to the weights."""
+    sizes, weights, kappa = chain[0].sizes, chain[0].weights, model[0].parameters[place.parameters :]
+    x, is_observed = model[0].points[n][place.summed :], model[0].points[n][place.observed :]
+    for k in range(n_choices):
+        sums, counts = chain[0].sums[k][place.summed :], chain[0].sums[k][place.observed :]
+        squares = logs = 0.0
+        for first in range(0, place.width, AT_A_TIME):
+            product = 1.0
+            for j in range(first, min(first + AT_A_TIME, place.width)):
+                count, observed = float(sizes[k]), 1.0
+                if place.observed > 0:
+                    count, observed = counts[j], is_observed[j]
+                precision = kappa[j] + count
+                difference = x[j] * precision - sums[j]
+                squares += observed * difference * difference / (precision * (precision + 1.0))
+                product *= 1.0 + observed / precision
+            logs += math.log(product)
+        weights[k] -= 0.5 * (squares + logs)
+
+
+@outline
+def log_merge(model, chain, place, a, b):
+    """Return the log density of the points of two clusters as one, against two."""
+    kappas, sums = model[0].parameters, chain[0].sums
+    result = 0.0
+    for j in range(place.width):
+        count_a, count_b = float(chain[0].sizes[a]), float(chain[0].sizes[b])
+        if place.observed > 0:
+            count_a, count_b = sums[a, place.observed + j], sums[b, place.observed + j]
+        kappa = kappas[place.parameters + j]
+        of_a, of_b, of_both = kappa + count_a, kappa + count_b, kappa + count_a + count_b
+        sum_a, sum_b = sums[a, place.summed + j], sums[b, place.summed + j]
+        difference = sum_a / of_a - sum_b / of_b
+        exponent = kappa / of_both * (sum_a + sum_b) ** 2 - of_a * of_b * difference * difference
+        result += 0.5 * (math.log(of_a / kappa) + math.log(of_b / of_both) + exponent / (of_a + of_b))
+    return result

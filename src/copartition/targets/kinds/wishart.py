@@ -1,0 +1,298 @@
+"""Normal clusters whose mean and covariance are unknown: the normal-inverse-Wishart law, both integrated out.
+
+Data are in coordinates in which the prior mean is 0 and the prior scale the identity. For a cluster of s points with
+``kappa = mean_weight + s`` and ``nu = degrees_of_freedom + s`` the posterior has a mean m and a scale matrix Psi, and
+the predictive law of a point x is a multivariate t: with ``d = x - m``, ``q = d' Psi^-1 d`` and
+``r = kappa / (kappa + 1)``
+
+    log p(x) = T[s] - 1/2 log|Psi| - (nu + 1) / 2 log(1 + r q),
+    T[s] = lgamma((nu + 1) / 2) - lgamma((nu + 1 - D) / 2) + D / 2 log r      (up to a constant).
+
+A point that joins adds ``r d d'`` to Psi, and one that leaves takes ``kappa / (kappa - 1) d d'`` away.
+
+**Kept for each cluster**: log|Psi|, m, and W, the inverse of the Cholesky factor of Psi, so that ``q = |W d|^2`` takes
+D^2 / 2 multiplications. A point of rank one changes W by as many: with w = W d, and sums ``a_i = 1 + c (w_0^2 + ... +
+w_i^2)`` for a change of Psi by c d d', row i becomes
+
+    sqrt(a_(i-1) / a_i) W_i  -  c w_i / sqrt(a_(i-1) a_i) (w_0 W_0 + ... + w_(i-1) W_(i-1)),
+
+because the Cholesky factor of ``I + c w w'`` has an inverse of this form.
+
+**The point stays inside.** Most points go back to where they were, so W is not touched before one really moves. From
+the row that still holds x, with kappa and Psi those of all its points and ``u = 1 - kappa / (kappa - 1) q``, the weight
+of going back is ``T[s - 1] - 1/2 log|Psi| + (nu - 1) / 2 log u``. Where u is tiny the point was what the covariance was
+about, and digits are lost; the row is then built anew without it.
+
+W is stored two rows at a time, each as long as the second of them: a loop over both at once is a third faster.
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.compiling import inner, outline
+from copartition.targets.kinds.block import place_of
+
+WISHART = 1
+
+LOST = 1e-4  # for u below this what is kept is built anew: the relative error of u is some 1e-15 / u
+
+# Columns of the table, by cluster size: T, r, log marginal density but for log|Psi|.
+NORMALISER, SHRINKAGE, MARGINAL = range(3)
+# Parameters of a block.
+MEAN_WEIGHT, DEGREES = range(2)
+
+
+def kept_width(n_columns: int) -> int:
+    """Return how many numbers are kept for a cluster: log|Psi|, the mean, W."""
+    pairs = (n_columns + 1) // 2
+    return 1 + n_columns + 2 * pairs * (pairs + 1)
+
+
+def scratch_width(n_columns: int) -> int:
+    """Return how much scratch the functions want: two matrices, or two vectors."""
+    return 2 * max(n_columns * n_columns, n_columns + 2)
+
+
+@inner
+def row_of(i):
+    """Return where row i of W begins."""
+    pair = i // 2
+    return 2 * pair * (pair + 1) + (i % 2) * (2 * pair + 2)
+
+
+@inner
+def squared_distance(model, chain, place, k, n):
+    """Return q of point n and what is kept for cluster k."""
+    points, kept = model[0].points, chain[0].kept
+    slot, first, mean = chain[0].slots[k], place.plain, place.kept + 1
+    if place.width == 1:
+        w = kept[slot, mean + 1] * (points[n, first] - kept[slot, mean])
+        return w * w
+    if place.width == 2:
+        d, e = points[n, first] - kept[slot, mean], points[n, first + 1] - kept[slot, mean + 1]
+        upper, lower = kept[slot, mean + 2] * d, kept[slot, mean + 4] * d + kept[slot, mean + 5] * e
+        return upper * upper + lower * lower
+    return distance_of_many(model, chain, place, slot, n)
+
+
+@inner
+def distance_of_many(model, chain, place, slot, n):
+    """Return q where there are many columns; d is left in the scratch."""
+    d, width = chain[0].scratch, place.width
+    x, mean = model[0].points[n][place.plain :], chain[0].kept[slot][place.kept + 1 :]
+    w = mean[width:]
+    for j in range(width):
+        d[j] = x[j] - mean[j]
+    d[width] = 0.0  # for an odd number of columns, where the last pair has one row too many
+    q = 0.0
+    at, length = 0, 2
+    while length < width + 2:
+        upper = lower = 0.0
+        for j in range(length):
+            upper += w[at + j] * d[j]
+            lower += w[at + length + j] * d[j]
+        q += upper * upper + lower * lower
+        at += 2 * length
+        length += 2
+    return q
+
+
+@inner
+def base_of(model, chain, place, k, n):
+    """Return what is raised to a power in the predictive density of point n in cluster k: 1 + r q, or u; 1 if empty."""
+    size = chain[0].sizes[k]
+    if size == 0:
+        return 1.0
+    q = squared_distance(model, chain, place, k, n)
+    shrinkage = model[0].table[size, place.table + SHRINKAGE]
+    if k != chain[0].holder[0]:
+        return 1.0 + shrinkage * q
+    base = 1.0 - q / shrinkage
+    if base < LOST:
+        let_go(model, chain, k)
+        base = 1.0 + shrinkage * squared_distance(model, chain, place, k, n)
+    return base
+
+
+@inner
+def log_density_of(model, chain, place, k, n, log_base):
+    """Return the log predictive density of point n in cluster k, given the log of its base."""
+    size = chain[0].sizes[k]
+    if size == 0:  # whatever is kept there: the density of a point by itself has been looked up
+        return model[0].points[n, place.plain + place.width]
+    degrees = model[0].parameters[place.parameters + DEGREES] + size
+    exponent = 0.5 * degrees if k == chain[0].holder[0] else -0.5 * (degrees + 1.0)
+    log_det = chain[0].kept[chain[0].slots[k], place.kept]
+    return model[0].table[size, place.table + NORMALISER] - 0.5 * log_det + exponent * log_base
+
+
+@inner
+def add_log_predictive(model, chain, place, n_choices, n):
+    """Add the log predictive densities of point n to the weights."""
+    weights = chain[0].weights
+    for k in range(n_choices):
+        base = base_of(model, chain, place, k, n)
+        weights[k] += log_density_of(model, chain, place, k, n, math.log(base))
+
+
+@outline
+def let_go(model, chain, k):
+    """Build what is kept for cluster k anew without the point at hand, in all blocks of this kind."""
+    c = chain[0]
+    size = c.sizes[k]
+    for block in range(model[0].integers[0]):
+        place = place_of(model, block)
+        if place.kind == WISHART:
+            begin(chain, place, k)
+            c.sizes[k] = 0
+            for n in range(len(c.labels)):
+                if c.labels[n] == k:
+                    c.sizes[k] += 1
+                    enter(model, chain, place, k, n)
+    c.sizes[k] = size
+    c.holder[0] = -1
+
+
+@inner
+def begin(chain, place, k):
+    """Set what is kept for cluster k to the prior: mean 0, W the identity."""
+    kept, width = chain[0].kept[chain[0].slots[k]][place.kept :], place.width
+    w = kept[1 + width :]
+    for j in range(1 + width + row_of(width + width % 2)):
+        kept[j] = 0.0
+    for i in range(width):
+        w[row_of(i) + i] = 1.0
+
+
+@outline
+def enter(model, chain, place, k, n):
+    """Let point n join what is kept for cluster k, whose size includes it."""
+    kappa = model[0].parameters[place.parameters + MEAN_WEIGHT] + chain[0].sizes[k]
+    change(model, chain, place, k, n, (kappa - 1.0) / kappa, 1.0 / kappa)
+
+
+@outline
+def leave(model, chain, place, k, n):
+    """Let point n leave what is kept for cluster k, whose size is without it; return whether digits were lost."""
+    if chain[0].sizes[k] == 0:
+        return False  # the row begins afresh with its next point
+    kappa = model[0].parameters[place.parameters + MEAN_WEIGHT] + chain[0].sizes[k]
+    u = change(model, chain, place, k, n, -(kappa + 1.0) / kappa, -1.0 / kappa)
+    return u < LOST
+
+
+@outline
+def change(model, chain, place, k, n, coefficient, shift):
+    """Add ``coefficient d d'`` to Psi and ``shift d`` to the mean of cluster k; return the factor of the determinant.
+
+    If that factor is not positive nothing of W is changed.
+    """
+    width, slot = place.width, chain[0].slots[k]
+    factor = 1.0 + coefficient * distance_of_many(model, chain, place, slot, n)
+    if not factor > 0.0:
+        return 0.0
+    kept, w, z = chain[0].kept[slot][place.kept :], chain[0].scratch, chain[0].scratch[width + 2 :]
+    mean, inverse = kept[1:], kept[1 + width :]
+    for j in range(width):
+        mean[j] += shift * w[j]
+        z[j] = 0.0
+    # w = W d in place of d, from the last row upwards; then rows are changed from the first on.
+    for i in range(width - 1, -1, -1):
+        row, total = inverse[row_of(i) :], 0.0
+        for j in range(i + 1):
+            total += row[j] * w[j]
+        w[i] = total
+    before = 1.0
+    for i in range(width):
+        row, w_i = inverse[row_of(i) :], w[i]
+        after = before + coefficient * w_i * w_i
+        root = math.sqrt(before * after)
+        own, others = before / root, coefficient * w_i / root
+        for j in range(i + 1):
+            old = row[j]
+            row[j] = own * old - others * z[j]
+            z[j] += w_i * old
+        before = after
+    kept[0] += math.log(before)
+    return before
+
+
+@outline
+def log_merge(model, chain, place, a, b):
+    """Return the log density of the points of two clusters as one, against two."""
+    c = chain[0]
+    kept, table = c.kept, model[0].table
+    size_a, size_b = c.sizes[a], c.sizes[b]
+    weight = model[0].parameters[place.parameters + MEAN_WEIGHT]
+    degrees = model[0].parameters[place.parameters + DEGREES]
+    log_det_a, log_det_b = kept[c.slots[a], place.kept], kept[c.slots[b], place.kept]
+    log_det = log_det_of_both(chain, place, a, b, weight)
+    marginal = place.table + MARGINAL
+    constants = table[size_a + size_b, marginal] - table[size_a, marginal] - table[size_b, marginal]
+    exponents = (degrees + size_a) * log_det_a + (degrees + size_b) * log_det_b
+    return constants + 0.5 * (exponents - (degrees + size_a + size_b) * log_det)
+
+
+@outline
+def log_det_of_both(chain, place, a, b, weight):
+    """Return log|Psi| of two clusters as one: the two Psi, less the prior's identity, and what their means add."""
+    c = chain[0]
+    psi, width = c.scratch, place.width
+    for i in range(width * width):
+        psi[i] = 0.0
+    for i in range(width):
+        psi[i * width + i] = -1.0
+    add_psi(chain, place, a)
+    add_psi(chain, place, b)
+    of_a, of_b = weight + c.sizes[a], weight + c.sizes[b]
+    both = of_a + of_b
+    apart, towards_prior = of_a * of_b / both, both * weight / (both - weight)
+    mean_a, mean_b = c.kept[c.slots[a]][place.kept + 1 :], c.kept[c.slots[b]][place.kept + 1 :]
+    for i in range(width):
+        row = psi[i * width :]
+        difference, average = mean_a[i] - mean_b[i], (of_a * mean_a[i] + of_b * mean_b[i]) / both
+        for j in range(i + 1):
+            row[j] += apart * difference * (mean_a[j] - mean_b[j])
+            row[j] -= towards_prior * average * (of_a * mean_a[j] + of_b * mean_b[j]) / both
+    return log_det_of(psi, width)
+
+
+@outline
+def add_psi(chain, place, k):
+    """Add Psi of cluster k, of which W is kept, to the lower half of the first matrix in the scratch."""
+    width, psi, factor = place.width, chain[0].scratch, chain[0].scratch[place.width * place.width :]
+    inverse = chain[0].kept[chain[0].slots[k]][place.kept + 1 + place.width :]
+    # The columns of L, the inverse of W, by forward substitution; then Psi = L L', column by column of L.
+    for j in range(width):
+        column = factor[j * width :]
+        for i in range(j, width):
+            row = inverse[row_of(i) :]
+            total = 1.0 if i == j else 0.0
+            for m in range(j, i):
+                total -= row[m] * column[m]
+            column[i] = total / row[i]
+    for m in range(width):
+        column = factor[m * width :]
+        for i in range(m, width):
+            row, l_i = psi[i * width :], column[i]
+            for j in range(m, i + 1):
+                row[j] += l_i * column[j]
+
+
+@outline
+def log_det_of(matrix, width):
+    """Return the log determinant of a matrix of which the lower half is given, by its Cholesky factor, in place."""
+    total = 0.0
+    for i in range(width):
+        row = matrix[i * width :]
+        for j in range(i + 1):
+            upper, value = matrix[j * width :], row[j]
+            for m in range(j):
+                value -= row[m] * upper[m]
+            if i == j:
+                total += math.log(value)
+                row[i] = math.sqrt(value)
+            else:
+                row[j] = value / upper[j]
+    return total
