@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import meetings
+import models
 import runs
 import scaling
 import solver
@@ -16,6 +17,7 @@ from report import Report
 PARTS = {
     "versions": versions.measure,
     "sweeps": sweeps.measure,
+    "models": models.measure,
     "solver": solver.measure,
     "scaling": scaling.measure,
     "runs": runs.measure,

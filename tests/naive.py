@@ -35,6 +35,11 @@ def clusters(labels):
     return list(found.values())
 
 
+def sizes(labels):
+    """The sizes of the clusters, the smallest first."""
+    return tuple(sorted(len(members) for members in clusters(labels)))
+
+
 def adjacency(labels):
     labels = np.asarray(labels)
     return (labels[:, None] == labels[None, :]).astype(int)
@@ -133,10 +138,13 @@ class GaussianMixture:
 
 
 class Mixture:
-    """A mixture, from the log density of the cells of a cluster and the probability of a partition."""
+    """A mixture, from the log density of the cells of a cluster and the probability of a partition.
 
-    def __init__(self, log_cluster, prior):
-        self.log_cluster, self.prior = log_cluster, prior
+    `less` is what the prior takes off the size of a cluster that a point joins.
+    """
+
+    def __init__(self, log_cluster, prior, less=0.0):
+        self.log_cluster, self.prior, self.less = log_cluster, prior, less
 
     def log_density(self, labels):
         probability = self.prior(labels)
@@ -213,6 +221,11 @@ def independent_columns(data, columns):
         return total
 
     return log_cluster
+
+
+def independent_parts(*parts):
+    """Log density of rows of which some columns follow each part, all independent of each other."""
+    return lambda members: sum(part(members) for part in parts)
 
 
 class Coloring:
@@ -410,6 +423,7 @@ class Remembered:
     def __init__(self, density):
         self.log_density = cache(density.log_density)
         self._log_cluster = cache(density.log_cluster)
+        self.less = getattr(density, "less", 0.0)
 
     def log_cluster(self, members):
         return self._log_cluster(tuple(sorted(members)))
@@ -423,13 +437,16 @@ def deal(density, labels, i, j, order):
     """
     own = {labels[i], labels[j]}
     members = [n for n in order if labels[n] in own and n not in (i, j)]
+    less = getattr(density, "less", 0.0)
 
     def go(rest, sides, log_q, path):
         if not rest:
             yield sides, log_q, path
             return
         n = rest[0]
-        logs = [math.log(len(side)) + density.log_cluster([*side, n]) - density.log_cluster(side) for side in sides]
+        logs = [
+            math.log(len(side) - less) + density.log_cluster([*side, n]) - density.log_cluster(side) for side in sides
+        ]
         p = 1.0 / (1.0 + math.exp(min(700.0, logs[1] - logs[0])))
         for side, probability in ((0, p), (1, 1.0 - p)):
             if probability > 0.0:

@@ -209,7 +209,11 @@ def test_a_store_says_what_was_assumed(tmp_path, name):
     said = cp.Estimate.load(path).made_by["assumptions"]
     assert isinstance(said, list)
     assert said
-    assert all(sentence[0].isupper() and sentence.endswith(".") and "\n" not in sentence for sentence in said)
+    for sentence in said:
+        begin = sentence.split(": ")[-1]  # of columns it is said first which they are
+        assert begin[0].isupper()
+        assert sentence.endswith(".")
+        assert "\n" not in sentence
     numbers = {
         "scalar": ["0.8 (noise_sd)", "1.7 (mean_sd)", "0.3 (mean)", "0.9 (alpha)"],
         "diagonal": ["[0.8, 1.5] (noise_sd)", "[1.7, 0.9] (mean_sd)", "1.4 (alpha)"],
@@ -217,6 +221,16 @@ def test_a_store_says_what_was_assumed(tmp_path, name):
         "proportional": ["(noise_cov)", "(mean_cov)", "0.7 (alpha)"],
         "coloring": ["4 colours"],
         "bernoulli": ["Bernoulli(a=0.5, b=1.5)", "1.1 (alpha)"],
+        "wishart": ["(0.3, -0.2) (mean)", "0.4 point(s) (mean_weight)", "3.7 degrees of freedom", "0.9 (alpha)"],
+        "gaps": ["0.2 (mean)", "(0.3, 0.6) point(s) (mean_weight)", "(1.4, 2) (shape)", "0.7 (scale)"],
+        "mixed": [
+            "0, 1: Points",
+            "2: In each",
+            "0.8 for each (concentration)",
+            "1.3 (shape)",
+            "0.7 (a)",
+            "0.8 (gamma)",
+        ],
     }
     assert all(number in " ".join(said) for number in numbers[name])
     # It is said for people: a version that puts it into other words goes on with the same store.

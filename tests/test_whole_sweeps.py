@@ -52,7 +52,7 @@ def unambiguous(x, y):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["scalar", "bernoulli"])
+@pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
 def test_kernels_meet_as_often_as_the_construction_says(name):
     """20,000 sweeps from each of 225 pairs, 4.5 million in all: the number of meetings within 5 standard deviations."""
     target, density = four_points(name)
@@ -71,7 +71,7 @@ def test_kernels_meet_as_often_as_the_construction_says(name):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["coloring", "diagonal"])
+@pytest.mark.parametrize("name", ["coloring", "diagonal", "mixed"])
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
 def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling):
     """500 sweeps from each pair, over a million in all; one test for each start of each chain, false alarm 1e-6."""

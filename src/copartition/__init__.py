@@ -21,11 +21,13 @@ from copartition.functionals import (
     Functional,
     cluster_sizes_histogram,
     co_clustering,
+    concentration,
     distance_to,
     evaluation,
     functional,
     largest_clusters,
     n_clusters,
+    n_components,
     predictive_density,
 )
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
@@ -49,9 +51,17 @@ from copartition.targets.coloring import GraphColoring
 from copartition.targets.columns import Columns
 from copartition.targets.discrete import Bernoulli, Categorical, Poisson
 from copartition.targets.gaussian import Gaussian
+from copartition.targets.laws import Gamma
 from copartition.targets.mixture import Component, Mixture, Prepared
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
-from copartition.targets.priors import DirichletProcess, Prior
+from copartition.targets.priors import (
+    DirichletProcess,
+    FiniteMixture,
+    MixtureOfFiniteMixtures,
+    PitmanYor,
+    Prior,
+    prior_n_clusters,
+)
 from copartition.view import plots, write_report
 
 __all__ = [
@@ -64,7 +74,9 @@ __all__ = [
     "Coupling",
     "DirichletProcess",
     "Estimate",
+    "FiniteMixture",
     "Functional",
+    "Gamma",
     "Gaussian",
     "GraphColoring",
     "Independent",
@@ -73,9 +85,11 @@ __all__ = [
     "Maximal",
     "MeetingTimes",
     "Mixture",
+    "MixtureOfFiniteMixtures",
     "NormalInverseGamma",
     "NormalInverseWishart",
     "Path",
+    "PitmanYor",
     "Poisson",
     "Prepared",
     "Prior",
@@ -94,6 +108,7 @@ __all__ = [
     "canonical",
     "cluster_sizes_histogram",
     "co_clustering",
+    "concentration",
     "conditional",
     "consensus",
     "distance_to",
@@ -109,10 +124,12 @@ __all__ = [
     "log_predictive",
     "meeting_times",
     "n_clusters",
+    "n_components",
     "overlaps",
     "partner",
     "plots",
     "predictive_density",
+    "prior_n_clusters",
     "sample",
     "sample_within",
     "sweeps_needed",

@@ -14,7 +14,7 @@ from copartition.core.starts import FROM_PRIOR, SEQUENTIAL
 from copartition.core.state import Chain
 from copartition.core.status import DONE, FULL, IMPOSSIBLE
 from copartition.core.steps import begin_chain
-from copartition.targets.base import Target
+from copartition.targets.base import Target, can_be_drawn
 from copartition.validation import integer, shorten
 
 RANDOM_STARTS = {"prior": FROM_PRIOR, "sequential": SEQUENTIAL}
@@ -74,6 +74,11 @@ class Beginning(NamedTuple):
         """Whether the partition is drawn."""
         return bool(self.labels[0] < 0)
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all chains start at the same partition."""
+        return not self.is_random and self.sweeps == 0
+
 
 def check_start(target: Target, init: Any) -> Beginning:
     """Return the start of chains that `init` describes."""
@@ -97,6 +102,11 @@ def _check_labels(target: Target, init: Any) -> np.ndarray:
         return target.check_labels(init, "init")
     if init == "prior" and target.prior is None:
         raise ValueError("init 'prior' needs a target that has a prior, such as Mixture; take 'sequential' or labels.")
+    if init == "prior" and not can_be_drawn(target):
+        raise ValueError(
+            f"init 'prior' needs a method mixing() of {type(target.prior).__name__}, whose weights depend on the number "
+            "of points, to draw from; take 'sequential' or labels."
+        )
     if init in RANDOM_STARTS:
         return np.full(target.n_points, RANDOM_STARTS[init], dtype=np.int64)
     labels = target.start_labels(init)

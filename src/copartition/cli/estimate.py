@@ -13,15 +13,8 @@ import click
 import numpy as np
 
 import copartition as cp
-from copartition.cli.model import (
-    data_line,
-    functional_of,
-    functional_option,
-    model_options,
-    moving_of,
-    one_sentence_errors,
-    posterior_of,
-)
+from copartition.cli.model import functional_of, functional_option, model_options, moving_of, one_sentence_errors
+from copartition.cli.posterior import data_line, posterior_of
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""What commands share: options that say what the posterior is, and errors in one sentence."""
+"""What commands share: how pairs are run, what is estimated, and errors in one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 import copartition as cp
-from copartition import datasets
+from copartition.cli.posterior import EXAMPLES, posterior_options
 
 COUPLINGS: dict[str, Any] = {
     "path": cp.Path,
@@ -21,11 +21,6 @@ COUPLINGS: dict[str, Any] = {
     "maximal": cp.Maximal,
     "common": cp.Common,
     "independent": cp.Independent,
-}
-
-EXAMPLES: dict[str, dict[str, Any]] = {
-    # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
-    "galaxies": {"data": datasets.galaxies, "noise_sd": 1.0, "mean_sd": 5.0, "mean": 21.0, "alpha": 1.0},
 }
 
 
@@ -37,11 +32,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--columns", help="Columns to use, by name or by number from 0 on, with commas between; all if left out."
         ),
-        click.option("--standardize", is_flag=True, help="Shift and scale every column to mean 0 and sd 1."),
-        click.option("--noise-sd", type=float, help="Standard deviation of points around their cluster's mean."),
-        click.option("--mean-sd", type=float, help="Standard deviation of cluster means."),
-        click.option("--mean", type=float, help="Prior mean of cluster means.  [default: 0]"),
-        click.option("--alpha", type=float, help="Concentration of the Dirichlet process.  [default: 1]"),
+        *posterior_options(),
         click.option(
             "--coupling",
             help="path, matched, or one of the paper's: transport, maximal, common, independent.  [default: path]",
@@ -67,37 +58,6 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def posterior_of(options: dict[str, Any]) -> cp.Mixture:
-    """Return the posterior that the options describe."""
-    preset: dict[str, Any] = {}
-    if options["example"]:
-        if options["data"]:
-            raise click.UsageError("Give either DATA or --example, not both.")
-        preset = EXAMPLES[options["example"]]
-        data = preset["data"]()
-    elif options["data"]:
-        columns = options["columns"].split(",") if options["columns"] else None
-        table = datasets.read_columns(options["data"], columns)
-        data = table.data
-        options["columns"] = ", ".join(table.names)
-        options["notes"] = [*table.notes, *[f"left out: {name}, which holds no numbers" for name in table.left_out]]
-    else:
-        raise click.UsageError("Give a file DATA, or --example galaxies.")
-    if options["standardize"]:
-        spread = np.std(data, axis=0)
-        if np.any(spread == 0):
-            raise click.UsageError(f"--standardize: column {int(np.argmin(spread))} is constant.")
-        data = (data - np.mean(data, axis=0)) / spread
-    chosen: dict[str, Any] = {}
-    for name, default in (("noise_sd", None), ("mean_sd", None), ("mean", 0.0), ("alpha", 1.0)):
-        given = options[name]
-        chosen[name] = given if given is not None else preset.get(name, default)
-        if chosen[name] is None:
-            raise click.UsageError(f"Give --{name.replace('_', '-')}.")
-    component = cp.Gaussian(noise_sd=chosen["noise_sd"], mean_sd=chosen["mean_sd"], mean=chosen["mean"])
-    return cp.Mixture(data, component, cp.DirichletProcess(chosen["alpha"]))
 
 
 def moving_of(options: dict[str, Any]) -> dict[str, Any]:
@@ -141,8 +101,11 @@ def functional_of(text: str) -> cp.Functional:
     """Return the functional that an option such as ``largest:3`` describes."""
     name, _, rest = text.partition(":")
     try:
-        if name == "n_clusters" and not rest:
-            return cp.n_clusters()
+        if name in ("n_clusters", "n_components"):
+            functional = cp.n_clusters if name == "n_clusters" else cp.n_components
+            return functional(int(rest) if rest else None)
+        if name == "concentration" and not rest:
+            return cp.concentration()
         if name == "largest":
             return cp.largest_clusters(int(rest))
         if name == "together":
@@ -155,19 +118,9 @@ def functional_of(text: str) -> cp.Functional:
         reason = "expected numbers" if is_plain else str(error).rstrip(".")
         raise click.UsageError(f"--functional {text}: {reason}.") from None
     raise click.UsageError(
-        "--functional must be n_clusters, largest:K, together, together:I,J,... or density:LOW:HIGH:POINTS, got "
-        f"{text!r}."
+        "--functional must be n_clusters, n_clusters:MOST, largest:K, together, together:I,J,..., concentration, "
+        f"n_components, n_components:MOST or density:LOW:HIGH:POINTS, got {text!r}."
     )
-
-
-def data_line(options: dict[str, Any], target: cp.Mixture) -> str:
-    """Return a line that says what was clustered."""
-    count, width = target.shape
-    source = options["data"] or options["example"]
-    columns = f" ({options['columns']})" if options["columns"] else ""
-    scaled = ", standardized" if options["standardize"] else ""
-    notes = "".join(f"; {note}" for note in options.get("notes", []))
-    return f"data: {source}, {count} points x {width} column(s){columns}{scaled}{notes}"
 
 
 @contextmanager
@@ -199,5 +152,6 @@ functional_option = click.option(
     multiple=True,
     default=("largest:3",),
     show_default=True,
-    help="n_clusters, largest:K, together (all pairs), together:I,J,..., density:LOW:HIGH:N (1-D). Repeat for more.",
+    help="n_clusters, n_clusters:MOST (probabilities of 1 to MOST clusters), largest:K, together (all pairs), "
+    "together:I,J,..., concentration, n_components, density:LOW:HIGH:N (1-D). Repeat for more.",
 )

@@ -21,7 +21,7 @@ import sys
 import threading
 import types as python_types
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -123,6 +123,7 @@ class Kernel:
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
+        self.made_by: tuple[Callable[..., Kernel], tuple[Any, ...]] | None = None
         self._compiled: Any = function if JIT_DISABLED else None
         self._entry: Callable[..., Any] = function
         self._checks: list[Callable[[Any], Any]] = []
@@ -149,6 +150,8 @@ class Kernel:
         return self._entry(*[check(one) for check, one in zip(self._checks, arguments, strict=True)])
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.made_by is not None:
+            return self.made_by
         if "<locals>" in self.function.__qualname__:
             raise pickle.PicklingError(
                 f"{self.function.__qualname__} must be defined at the top of a module to be sent to other processes."
@@ -185,6 +188,23 @@ def kernel(signature: Any, arguments: str = "") -> Callable[[Callable[..., Any]]
         return Kernel(function, signature)
 
     return decorate
+
+
+def made_anew(make: Callable[..., Kernel]) -> Callable[..., Kernel]:
+    """Decorate a function that makes kernels, one for each of its arguments: other processes make them anew.
+
+    What its arguments are is known when the kernel is compiled: loops may be of a known length.
+    """
+
+    @wraps(make)
+    @lru_cache
+    def made(*arguments: Any) -> Kernel:
+        """Make a kernel, or return the one that was made for the same arguments."""
+        one = make(*arguments)
+        one.made_by = (made, arguments)
+        return one
+
+    return made
 
 
 def _find_kernel(module: str, qualified_name: str) -> Any:

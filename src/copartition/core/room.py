@@ -41,7 +41,7 @@ def empty_chain(n_points: int, widths: Widths, capacity: int) -> Chain:
         labels=np.full(n_points, -1, dtype=np.int64),
         sizes=np.zeros(capacity, dtype=np.int64),
         sums=aligned((capacity, widths.summed)),
-        weights=np.zeros(-(-capacity // 8) * 8),  # so that functions may work on eight at once
+        weights=np.zeros(capacity),
         total=np.zeros(1),
         slots=np.arange(capacity, dtype=np.int64),
         n_clusters=np.zeros(1, dtype=np.int64),

@@ -77,7 +77,7 @@ class Chain(NamedTuple):
         Number of points in each cluster.
     sums : float64 array (capacity, n_summed)
         Sum of the first columns of ``Model.points`` over each cluster.
-    weights : float64 array (capacity, rounded up to a multiple of eight)
+    weights : float64 array (capacity)
         The conditional law of the point at hand, one number a choice, not normalised.
     total : float64 array (1)
         The sum of these weights.

@@ -2,14 +2,18 @@
 
 from copartition.datasets.cells import cells_from_counts, read_cells, read_counts, simulated_counts
 from copartition.datasets.galaxies import galaxies
+from copartition.datasets.kinds import KINDS, Column, read_kinds
 from copartition.datasets.tables import read_columns, read_table
 
 __all__ = [
+    "KINDS",
+    "Column",
     "cells_from_counts",
     "galaxies",
     "read_cells",
     "read_columns",
     "read_counts",
+    "read_kinds",
     "read_table",
     "simulated_counts",
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})  # words for a cell that was not observed
 
 
 class Table(NamedTuple):
@@ -27,6 +30,23 @@ class Table(NamedTuple):
     data: np.ndarray
     names: list[str]
     left_out: list[str]
+    notes: list[str]
+
+
+class Raw(NamedTuple):
+    """The cells of a file as they stand there: text, or numbers where the file has them.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns.
+    rows : list of lists
+    notes : list of str
+        How the file was read, where that is not a matter of course.
+    """
+
+    names: list[str]
+    rows: list[list[Any]]
     notes: list[str]
 
 
@@ -52,19 +72,8 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> np.nda
 
 def read_columns(path: str | Path, columns: Sequence[str] | None = None) -> Table:
     """Read a table of numbers as `read_table` does; return it with the names of its columns."""
-    file = Path(path)
-    if not file.exists():
-        raise ValueError(f"There is no file {str(path)!r}.")
-    kind = file.suffix.lower()
-    if kind == ".npy":
-        return _choose(*_read_npy(file), columns, file)
-    if kind == ".parquet":
-        return _choose(*_read_parquet(file), columns, file)
-    if kind in {".csv", ".tsv", ".txt"}:
-        separator = "\t" if kind == ".tsv" else _separator(file)
-        table = _choose(*read_text(file, separator), columns, file)
-        return table._replace(notes=["separated by semicolons"]) if separator == ";" else table
-    raise ValueError(f"{str(path)!r} must be a .csv, .tsv, .npy or .parquet file.")
+    raw = read_raw(path)
+    return _choose(raw.names, raw.rows, columns, Path(path))._replace(notes=raw.notes)
 
 
 def _read_npy(file: Path) -> tuple[list[str], list[list[Any]]]:
@@ -95,7 +104,7 @@ def read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
         rows = [[_with_point(cell) for cell in row] for row in rows]
     if not rows:
         raise ValueError(f"{str(file)!r} is empty.")
-    has_header = any(cell.strip() and not _is_number(cell) for cell in rows[0][1:]) or not _is_number(rows[0][-1])
+    has_header = any(cell.strip() and not is_number(cell) for cell in rows[0][1:]) or not is_number(rows[0][-1])
     names = [cell.strip() for cell in rows[0]] if has_header else [str(c) for c in range(len(rows[0]))]
     body = rows[1:] if has_header else rows
     for number, row in enumerate(body, start=2 if has_header else 1):
@@ -114,8 +123,8 @@ def _separator(file: Path) -> str:
     by_comma, by_semicolon = (
         [cell for row in csv.reader(text.splitlines(), delimiter=separator) for cell in row] for separator in ",;"
     )
-    commas = sum(_is_number(cell) for cell in by_comma) / len(by_comma)
-    semicolons = sum(_is_number(_with_point(cell)) for cell in by_semicolon) / len(by_semicolon)
+    commas = sum(is_number(cell) for cell in by_comma) / len(by_comma)
+    semicolons = sum(is_number(_with_point(cell)) for cell in by_semicolon) / len(by_semicolon)
     return ";" if semicolons > commas else ","
 
 
@@ -125,11 +134,35 @@ def _with_point(cell: str) -> str:
     return f"{whole}.{rest}" if comma and rest.isdigit() and whole.lstrip("+-").isdigit() else cell
 
 
+def read_raw(path: str | Path) -> Raw:
+    """Read a table of any cells from a CSV, TSV, NPY or Parquet file."""
+    file = Path(path)
+    if not file.exists():
+        raise ValueError(f"There is no file {str(path)!r}.")
+    kind = file.suffix.lower()
+    if kind == ".npy":
+        return Raw(*_read_npy(file), [])
+    if kind == ".parquet":
+        return Raw(*_read_parquet(file), [])
+    if kind in {".csv", ".tsv", ".txt"}:
+        separator = "\t" if kind == ".tsv" else _separator(file)
+        return Raw(*read_text(file, separator), ["separated by semicolons"] if separator == ";" else [])
+    raise ValueError(f"{str(path)!r} must be a .csv, .tsv, .npy or .parquet file.")
+
+
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell of a file says that nothing was observed."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in MISSING
+    return cell is None or cell != cell
+
+
 def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | None, file: Path) -> Table:
     if columns is None:
-        chosen = [c for c in range(len(names)) if not (c == 0 and (not names[0] or not _is_number(rows[0][0])))]
+        first = next((row[0] for row in rows if not is_missing(row[0])), "")
+        chosen = [c for c in range(len(names)) if not (c == 0 and (not names[0] or not is_number(first)))]
     else:
-        chosen = [_position(name, names, file) for name in columns]
+        chosen = [position_of(name, names, file) for name in columns]
     if not chosen:
         raise ValueError(
             f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons or (in a .tsv file) tabs?"
@@ -138,7 +171,7 @@ def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | No
     for r, row in enumerate(rows):
         for c, position in enumerate(chosen):
             try:
-                table[r, c] = float(row[position])
+                table[r, c] = math.nan if is_missing(row[position]) else float(row[position])
             except (TypeError, ValueError):
                 raise ValueError(
                     f"{str(file)!r}, row {r + 1}, column {names[position]!r}: expected a number, got {row[position]!r}."
@@ -147,7 +180,8 @@ def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | No
     return Table(table, [names[position] for position in chosen], [name for name in left_out if name], [])
 
 
-def _position(name: str, names: list[str], file: Path) -> int:
+def position_of(name: str, names: list[str], file: Path) -> int:
+    """Return the number of a column that is given by its name, or by its number."""
     if name in names:
         return names.index(name)
     if name.isdigit() and int(name) < len(names):
@@ -155,7 +189,8 @@ def _position(name: str, names: list[str], file: Path) -> int:
     raise ValueError(f"{str(file)!r} has no column {name!r}; it has {', '.join(names[:10])}.")
 
 
-def _is_number(cell: Any) -> bool:
+def is_number(cell: Any) -> bool:
+    """Tell whether a cell is a number, or a text that stands for one."""
     try:
         float(cell)
     except (TypeError, ValueError):

@@ -15,18 +15,20 @@ from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.robust import heavy_tail
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
 from copartition.results import Replicates
+from copartition.results.meeting import MANY_AT_START, at_start_sentence, share_at_start
 
 FEW = 30  # replicates below which Student's t may not save an interval
 CLOSE = 0.1  # total variation after the burn-in that is good enough
 SCALARS = 20  # components up to which a functional is told in words, not only in pictures
 AVERAGED = 0.5  # share of its sweeps that a replicate should average over, at least
 
-GOOD, NOTE, CAUTION, BAD = LEVELS = ("good", "note", "caution", "bad")
+GOOD, NOTE, CAUTION, DOUBT, BAD = LEVELS = ("good", "note", "caution", "doubt", "bad")
 
 HEADLINES = {
     GOOD: "Monte Carlo error is under control for this model.",
     NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
     CAUTION: "These numbers are unbiased for this model, but they could be more certain for the same work.",
+    DOUBT: "These numbers may tell of little but where the chains started: compare with another start.",
     BAD: "These numbers are biased: do not rely on them.",
 }
 
@@ -38,7 +40,7 @@ class Finding:
     Attributes
     ----------
     level : str
-        ``"good"``, ``"note"``, ``"caution"`` or ``"bad"``.
+        ``"good"``, ``"note"``, ``"caution"``, ``"doubt"`` or ``"bad"``.
     title : str
         What it is about, in two or three words.
     text : str
@@ -55,7 +57,7 @@ class Finding:
     @property
     def is_warning(self) -> bool:
         """Whether it speaks against the estimate."""
-        return self.level in (CAUTION, BAD)
+        return self.level in (CAUTION, DOUBT, BAD)
 
     def __str__(self) -> str:
         biased = ", BIASED" if self.level == BAD else ""
@@ -112,10 +114,10 @@ def _worst(findings: Sequence[Finding]) -> str:
 
 def _answer(part: Replicates) -> str:
     low, high = part.interval()
-    return (
-        f"The posterior mean of {part.components[0]} is {part.mean[0]:.6g}, with 95 % interval "
-        f"{low[0]:.6g} to {high[0]:.6g}."
-    )
+    is_law = part.components[0].startswith("P(")  # of which the likeliest is told
+    i = int(np.argmax(part.mean)) if is_law else 0
+    what = f"probability of {part.components[i][2:-1]}" if is_law else f"mean of {part.components[i]}"
+    return f"The posterior {what} is {part.mean[i]:.6g}, with 95 % interval {low[i]:.6g} to {high[i]:.6g}."
 
 
 def _meetings(e: Replicates) -> list[Finding]:
@@ -144,7 +146,20 @@ def _meetings(e: Replicates) -> list[Finding]:
         f"All {count} pairs of chains met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
         f"most, so the estimate is unbiased{_stopped(e)}."
     )
-    return [Finding(GOOD, "Meetings", text)]
+    return [Finding(GOOD, "Meetings", text), *_at_start(e)]
+
+
+def _at_start(e: Replicates) -> list[Finding]:
+    """Return whether so many chains were still at their start that their meetings mean little."""
+    share = share_at_start(e.meeting_times, e.lag) if e.made_by.get("same_start") else 0.0
+    if share <= MANY_AT_START:
+        return []
+    text = at_start_sentence(share, e.lag)
+    advice = (
+        f"Start elsewhere (init='sequential') and compare the answers, or take a larger lag than {e.lag} and more "
+        "split_merge moves."
+    )
+    return [Finding(DOUBT, "Chains at their start", text, advice)]
 
 
 def _stopped(e: Replicates) -> str:

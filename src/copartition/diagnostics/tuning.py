@@ -40,12 +40,15 @@ class Stage:
         Its standard error.
     tv : float
         Bound on the total variation distance to the target after as many sweeps as the lag.
+    at_start : float
+        Share of the pairs whose first chain was still at its start then.
     """
 
     lag: int
     mean: float
     stderr: float
     tv: float
+    at_start: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def n_clusters(most: int | None = None) -> Functional:
     if most is None:
         return Functional("n_clusters", count_clusters, 1)
     most = integer("most", most, 1)
-    return Functional("n_clusters", indicate_n_clusters, most + 1, components=names_up_to(most, "cluster"))
+    return Functional(f"n_clusters({most})", indicate_n_clusters, most + 1, components=names_up_to(most, "cluster"))
 
 
 def names_up_to(most: int, what: str) -> list[str]:

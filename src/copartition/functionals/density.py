@@ -15,10 +15,12 @@ from copartition.validation import shorten
 def mixture_density(model, chain, law, parameters, out):
     """Predictive density at the rows of ``points`` from ``parameters[0]`` on; ``parameters[1]`` is its log constant.
 
-    A new point joins each cluster, or a new one, with its prior weight.
+    A new point joins each cluster, or a new one, with its prior weight. The prior's weights for one point more than
+    there are follow in the parameters: by size, then by number of clusters.
     """
     weights, sizes = chain[0].weights, chain[0].sizes
-    log_size, log_new = model[0].log_size, model[0].log_new
+    log_size = parameters[2:]
+    log_new = parameters[2 + len(chain[0].labels) + 1 :]
     existing = chain[0].n_clusters[0]
     log_open = log_new[min(existing, len(log_new) - 1)]
     top = log_open
@@ -39,30 +41,41 @@ class PredictiveDensity(Functional):
     """The density of the next point at the points of a grid; see `predictive_density`."""
 
     def __init__(self, grid: Any) -> None:
-        self.grid = np.asarray(grid, dtype=np.float64)
-        if self.grid.ndim not in (1, 2) or not self.grid.size or not np.isfinite(self.grid).all():
+        rows = np.asarray(grid)  # of a data frame: its cells
+        if rows.ndim not in (1, 2) or not rows.size:
             raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
-        rows = self.grid.reshape(len(self.grid), -1)
-        names = [f"density at {', '.join(f'{x:.12g}' for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
-        about = {"grid": self.grid.tolist()}
-        super().__init__("predictive_density", mixture_density, len(self.grid), self.grid.ravel(), names, about)
+        self.grid = grid if hasattr(grid, "iloc") else rows
+        rows = rows.reshape(len(rows), -1)
+        if rows.dtype.kind in "biuf" and not np.isfinite(rows).all():
+            raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
+        names = [f"density at {', '.join(_cell(x) for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
+        about = {"grid": np.asarray(grid).tolist()}
+        super().__init__("predictive_density", mixture_density, len(rows), (), names, about)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the target that knows the grid too, and the functional that knows where to find it there."""
         if not hasattr(target, "with_points"):
             raise TypeError(f"predictive_density needs a Mixture, got {target!r}.")
-        parameters = [len(target.model.points), target.log_constant]
+        count = target.n_points
+        tables = target.prior.log_size(count + 1)[: count + 1], target.prior.log_new(count + 1)
+        parameters = np.concatenate([[len(target.model.points), target.log_constant], *tables])
         bound = Functional(self.name, mixture_density, self.size, parameters, self.components, self.about)
         return target.with_points(self.grid), bound
+
+
+def _cell(x: Any) -> str:
+    return f"{x:.12g}" if isinstance(x, float | int | np.number) else str(x)
 
 
 def predictive_density(grid: Any) -> Functional:
     """Return the functional that gives the density of the next point, for mixtures.
 
+    Where columns are discrete it is the probability of their cells, times the density of the others.
+
     Parameters
     ----------
-    grid : array (points) or (points, columns)
-        Where the density is wanted.
+    grid : array (points) or (points, columns), or data frame
+        Where the density is wanted: points with the columns of the data.
 
     Examples
     --------

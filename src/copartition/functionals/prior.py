@@ -62,7 +62,7 @@ class NComponents(Functional):
         size = 1 if most is None else most + 1
         components = None if most is None else names_up_to(most, "component")
         super().__init__(
-            "n_components",
+            "n_components" if most is None else f"n_components({most})",
             look_up_clusters,
             size,
             np.zeros(size) if table is None else table.reshape(-1),

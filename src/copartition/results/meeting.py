@@ -6,6 +6,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+MANY_AT_START = 0.5  # share of chains that have not left their start from which meetings mean little
+
+
+def share_at_start(meeting_times: np.ndarray, lag: int) -> float:
+    """Return the share of pairs that met at distance 0 after the lag."""
+    return float(np.mean(meeting_times == lag)) if len(meeting_times) else 0.0
+
+
+def at_start_sentence(share: float, lag: int) -> str:
+    """Return what such a share means, in words."""
+    return (
+        f"{100 * share:.3g} % of the pairs met with no coupled sweep, because their first chain was still where all "
+        f"chains start after {lag} sweeps. Either nearly all of the posterior is there, or chains do not leave: their "
+        "meetings do not tell."
+    )
+
 
 @dataclass(frozen=True)
 class MeetingTimes:
@@ -25,6 +41,8 @@ class MeetingTimes:
     coupling : str
     split_merge : int
         Split-merge moves after every sweep.
+    same_start : bool
+        Whether all chains start at one partition, without chance.
     """
 
     meeting_times: np.ndarray
@@ -36,6 +54,16 @@ class MeetingTimes:
     seed: int
     coupling: str
     split_merge: int = 0
+    same_start: bool = False
+
+    @property
+    def at_start(self) -> float:
+        """Share of the pairs whose first chain was still where all chains start when the second one joined it.
+
+        These have met without a coupled sweep, at distance 0. If they are many, the chains have hardly moved, and
+        meeting times say nothing of how far they are from the target.
+        """
+        return share_at_start(self.meeting_times, self.lag) if self.same_start else 0.0
 
     @property
     def censored(self) -> int:
@@ -57,6 +85,8 @@ class MeetingTimes:
                 f"NOT MET: {self.censored} of {len(coupled)} pairs within {self.max_sweeps} sweeps; "
                 "they count with the cap, so the true values are larger."
             )
+        if self.at_start > MANY_AT_START:
+            lines.append(f"AT THEIR START: {at_start_sentence(self.at_start, self.lag)}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

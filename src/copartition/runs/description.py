@@ -27,6 +27,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "coupling": repr(job.step.coupling),
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
+        "same_start": job.start.is_fixed,
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap, "split_merge": job.step.split_merge},
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],

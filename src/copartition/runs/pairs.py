@@ -120,5 +120,6 @@ def watch_pairs(
         seed=job.seed,
         coupling=repr(job.step.coupling),
         split_merge=job.step.split_merge,
+        same_start=job.start.is_fixed,
     )
     return times, ragged("differences")

@@ -26,6 +26,7 @@ from copartition.diagnostics.tuning import (
 from copartition.diagnostics.variance import asymptotic_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.results import MeetingTimes
+from copartition.results.meeting import MANY_AT_START, at_start_sentence
 from copartition.runs.defaults import choose_step
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
@@ -34,6 +35,7 @@ from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
 STAGE_PAIRS = 100
+PATIENCE = 1024  # the longest lag that is tried because most chains are still at their start
 CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
 COMPONENTS = 200  # of a functional that the pilot looks at
 CHAINS = 8
@@ -62,9 +64,10 @@ def tune(
     """Choose lag, burn-in and horizon for `estimate` from a pilot.
 
     The lag is doubled until a chain that has run for as long is close to its target, by `tv_bound`, and the meeting
-    times no longer grow. Then `pairs` pairs tell how often a burn-in is too short and what that costs, and a few
-    ordinary chains how variable the functional is. The pilot draws other random numbers than `estimate` does with the
-    same seed, so estimates with its settings are as unbiased as any.
+    times no longer grow; further, up to 1,024, while most chains are still where they started. Then `pairs` pairs tell
+    how often a burn-in is too short and what that costs, and a few ordinary chains how variable the functional is. The
+    pilot draws other random numbers than `estimate` does with the same seed, so estimates with its settings are as
+    unbiased as any.
 
     Parameters
     ----------
@@ -195,13 +198,15 @@ class _Pilot:
         self.sweeps += float(np.sum(m.lag + 2 * coupled))
         self.seconds += float(m.seconds.sum())
         stderr = coupled.std() / np.sqrt(len(coupled))
-        self.stages.append(Stage(m.lag, coupled.mean(), stderr, float(tv_bound(m, m.lag).value[0])))
+        self.stages.append(Stage(m.lag, coupled.mean(), stderr, float(tv_bound(m, m.lag).value[0]), m.at_start))
 
     def _is_stable(self) -> bool:
         """Whether a chain is close to its target after `lag` sweeps, and meetings take no longer than with lag / 2."""
         *_, now = self.stages
         if now.tv > CLOSE:
             return False
+        if now.at_start > MANY_AT_START and 2 * now.lag <= min(PATIENCE, self.max_sweeps):
+            return False  # chains that have not moved meet at once, and seem to be close to anything
         before = [stage for stage in self.stages if stage.lag < now.lag]
         if not before:
             return True
@@ -277,6 +282,7 @@ def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, tail: Tail) -> li
     quantile = max(1, int(np.ceil(np.quantile(coupled, QUANTILE))))
     added, at_quantile = (f"{100 * added_variance(k, tail):.2g} %" for k in (burn_in, quantile))
     work = predicted_inefficiency(burn_in, float(coupled.mean()), tail)
+    still = [at_start_sentence(last.at_start, last.lag)] if last.at_start > MANY_AT_START else []
     longer = f" (with {quantile} it would be {at_quantile})" if burn_in > quantile else ""
     return [
         f"Pairs with lag {last.lag} met after {coupled.mean():.1f} sweeps on average, 99 % of them within {quantile}. "
@@ -285,4 +291,5 @@ def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, tail: Tail) -> li
         f"min_sweeps is {HORIZON} times the burn_in, so that nine tenths of the sweeps are averaged over.",
         "A lag as long as the burn_in costs nothing and keeps corrections small.",
         f"The same precision takes about {work:.2f} times the sweeps of an ordinary chain that need not burn in.",
+        *still,
     ]

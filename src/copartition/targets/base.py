@@ -275,6 +275,19 @@ def _mixing_of(prior: Prior | None) -> np.ndarray:
     return rows
 
 
+def can_be_drawn(target: Target) -> bool:
+    """Tell whether starts can be drawn from the prior of a target point by point.
+
+    Its weights must be the same for any number of points, or it must say what it is a mixture of.
+    """
+    if target.prior is None or len(target.model.mixing):
+        return target.prior is not None
+    now, next_one = target.model.log_new, _log_weights(target.prior, "log_new", target.n_points + 1)
+    length = min(len(now), len(next_one))
+    same_sizes = _log_weights(target.prior, "log_size", target.n_points + 1)[:-1]
+    return np.array_equal(now[:length], next_one[:length]) and np.array_equal(target.model.log_size, same_sizes)
+
+
 def _log_weights(prior: Prior, method: str, n_points: int) -> np.ndarray:
     return number_array(f"{method} of the prior", getattr(check_prior(prior), method)(n_points), 1)
 

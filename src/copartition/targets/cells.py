@@ -82,7 +82,7 @@ class Cells:
 
     def values(self, j: int) -> list[Any]:
         """Return the cells of a column as Python has them, None where not observed; whole numbers as int."""
-        cells = []
+        cells: list[Any] = []
         for row, cell in enumerate(np.asarray(self._columns[j], dtype=object)):
             if _is_missing(cell):
                 cells.append(None)
@@ -106,6 +106,10 @@ class Cells:
             elif array.dtype.kind not in "biu":
                 table[:, j] = [_is_missing(cell) for cell in np.asarray(column, dtype=object)]
         return table
+
+    def incomplete(self) -> np.ndarray:
+        """Return which columns have cells that were not observed."""
+        return np.asarray(self.missing().any(axis=0))
 
     def _floats(self, j: int, column: Any) -> np.ndarray:
         array = np.asarray(column)
@@ -162,7 +166,7 @@ def _array(data: Any, name: str) -> np.ndarray:
     if data is None or isinstance(data, str):
         raise TypeError(f"{name} must be an array of numbers, got {shorten(data)}.")
     if isinstance(data, np.ma.MaskedArray):
-        data = data.astype(np.float64).filled(np.nan)
+        data = np.ma.filled(data.astype(np.float64), np.nan)
     try:
         array = np.asarray(data)
         if array.dtype.kind not in "biuf":

@@ -9,6 +9,7 @@ from typing import Any, Self
 from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
 from copartition.targets.kinds import block
+from copartition.targets.mixture import Component
 from copartition.validation import shorten
 
 
@@ -31,10 +32,12 @@ class Columns(BlockComponent):
     3
     """
 
-    def __init__(self, parts: Sequence[tuple[Any, BlockComponent]]) -> None:
+    _positions: list[list[int]]  # of the columns of each part, when the component has met data
+
+    def __init__(self, parts: Sequence[tuple[Any, Component]]) -> None:
         if isinstance(parts, str | dict) or not hasattr(parts, "__len__") or not len(parts):
             raise TypeError(f"parts must be a list of (columns, component), got {shorten(parts)}.")
-        self.parts = []
+        self.parts: list[tuple[list[Any], BlockComponent]] = []
         for part in parts:
             if not isinstance(part, tuple | list) or len(part) != 2:
                 raise TypeError(f"parts must be a list of (columns, component), got {shorten(part)} in it.")

@@ -34,6 +34,8 @@ class Bernoulli(BlockComponent):
     array([0.612, 0.184, 0.204])
     """
 
+    _missing: np.ndarray  # which columns lack cells, when the component has met data
+
     def __init__(self, a: Any = 1.0, b: Any = 1.0) -> None:
         self.a = positive_array("a", a)
         self.b = positive_array("b", b)
@@ -43,7 +45,7 @@ class Bernoulli(BlockComponent):
         resolved = copy.copy(self)
         resolved.a = column_array("a", self.a, cells.shape[1])
         resolved.b = column_array("b", self.b, cells.shape[1])
-        resolved._missing = cells.missing().any(axis=0)
+        resolved._missing = cells.incomplete()
         return resolved
 
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
@@ -97,6 +99,10 @@ class Categorical(BlockComponent):
     [['green', 'red'], ['long', 'round']]
     """
 
+    levels: list[list[Any]]
+    """The categories of each column, when the component has met data."""
+    _missing: np.ndarray
+
     def __init__(self, concentration: Any = 1.0) -> None:
         self.concentration = positive_array("concentration", concentration)
 
@@ -105,7 +111,7 @@ class Categorical(BlockComponent):
         resolved = copy.copy(self)
         resolved.concentration = column_array("concentration", self.concentration, cells.shape[1])
         resolved.levels = [cells.levels(j) for j in range(cells.shape[1])]
-        resolved._missing = cells.missing().any(axis=0)
+        resolved._missing = cells.incomplete()
         most = max(range(cells.shape[1]), key=lambda j: len(resolved.levels[j]))
         if cells.shape[0] * sum(len(levels) for levels in resolved.levels) > MOST_CELLS:
             raise ValueError(
@@ -179,6 +185,9 @@ class Poisson(BlockComponent):
     array([0.835, 0.   , 0.165])
     """
 
+    _missing: np.ndarray
+    _totals: np.ndarray  # sums of the columns, when the component has met data
+
     def __init__(self, shape: Any = 1.0, rate: Any = 1.0) -> None:
         self.shape = positive_array("shape", shape)
         self.rate = positive_array("rate", rate)
@@ -188,7 +197,7 @@ class Poisson(BlockComponent):
         resolved = copy.copy(self)
         resolved.shape = column_array("shape", self.shape, cells.shape[1])
         resolved.rate = column_array("rate", self.rate, cells.shape[1])
-        resolved._missing = cells.missing().any(axis=0)
+        resolved._missing = cells.incomplete()
         resolved._totals = np.nansum(cells.numbers(), axis=0)
         return resolved
 
@@ -209,13 +218,17 @@ class Poisson(BlockComponent):
         from scipy.special import gammaln
 
         shape, rate, sizes = self.shape[columns[0]], self.rate[columns[0]], np.arange(n_points + 1.0)
-        length = int(min(self._totals[columns].max() + 2, MOST_LOGARITHMS))
+        most = np.nan_to_num(counts).max()
+        needed = self._totals[columns].max() + most + 1
+        length = int(min(needed, MOST_LOGARITHMS))
         factorials = -gammaln(np.nan_to_num(counts) + 1.0).sum(axis=1, keepdims=True)
         return BlockArrays(
             discrete.POISSON,
             len(columns),
             table=np.column_stack([-np.log1p(1.0 / (rate + sizes)), np.log(rate + sizes + 1.0)]),
-            parameters=np.concatenate([[shape, rate, length], gammaln(shape + np.arange(length))]),
+            parameters=np.concatenate(
+                [[shape, rate, most if length == needed else -1.0, length], gammaln(shape + np.arange(length))]
+            ),
             **_with_observed(counts, self._missing[columns[0]]) | {"plain": factorials},
         )
 

@@ -156,9 +156,9 @@ class Gaussian(BlockComponent):
     def resolve(self, cells: Cells) -> Self:
         """Return the same component, which knows where cells are missing."""
         resolved = copy.copy(self)
-        resolved._missing = cells.missing().any()
+        resolved._missing = bool(cells.missing().any())
         if resolved._missing and self._coordinates(cells.shape[1])[1].ndim == 2:
-            j = int(np.argmax(cells.missing().any(axis=0)))
+            j = int(np.argmax(cells.incomplete()))
             raise ValueError(
                 f"data of a Gaussian with noise_cov or mean_cov must have every cell, but {cells.title(j)} lacks some: "
                 "give standard deviations instead, or leave these rows out."

@@ -137,6 +137,10 @@ class Mixture(Target):
         )
         return [*self.component.assumptions(), *prior]
 
+    def __str__(self) -> str:
+        sentences = "".join(f"\n- {sentence}" for sentence in self.assumptions())
+        return f"Mixture of {self.shape[0]} points x {self.shape[1]}{sentences}"
+
     def __repr__(self) -> str:
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"
 

@@ -53,12 +53,12 @@ class NormalInverseWishart(BlockComponent):
     def __init__(
         self, mean: Any = None, mean_weight: Any = None, degrees_of_freedom: Any = None, scale: Any = None
     ) -> None:
-        self.mean = None if mean is None else finite_array("mean", mean, (0, 1))
-        self.mean_weight = None if mean_weight is None else positive_number("mean_weight", mean_weight)
-        self.degrees_of_freedom = (
+        self.mean: Any = None if mean is None else finite_array("mean", mean, (0, 1))
+        self.mean_weight: Any = None if mean_weight is None else positive_number("mean_weight", mean_weight)
+        self.degrees_of_freedom: Any = (
             None if degrees_of_freedom is None else positive_number("degrees_of_freedom", degrees_of_freedom)
         )
-        self.scale = None if scale is None else finite_array("scale", scale, (0, 1, 2))
+        self.scale: Any = None if scale is None else finite_array("scale", scale, (0, 1, 2))
 
     def resolve(self, cells: Cells) -> Self:
         """Return the same component with all numbers set that were left out."""
@@ -102,7 +102,7 @@ class NormalInverseWishart(BlockComponent):
                 width,
                 summed=np.zeros((n_rows, 0)),
                 plain=np.column_stack([points, alone]),
-                table=np.column_stack([normaliser, shrinkage, marginal]),
+                table=np.column_stack([normaliser, shrinkage, -1.0 / shrinkage, marginal]),
                 parameters=np.array([kappa[0], nu[0]]),
                 kept=wishart.kept_width(width),
                 scratch=wishart.scratch_width(width),
@@ -153,8 +153,12 @@ class NormalInverseGamma(BlockComponent):
     array([1.5, 1.5])
     """
 
+    # Set when the component meets data: which columns lack cells, and what columns are shifted by.
+    _missing: np.ndarray
+    _shift: np.ndarray
+
     def __init__(self, mean: Any = None, mean_weight: Any = None, shape: Any = None, scale: Any = None) -> None:
-        self.mean = None if mean is None else finite_array("mean", mean, (0, 1))
+        self.mean: Any = None if mean is None else finite_array("mean", mean, (0, 1))
         self.mean_weight = mean_weight
         self.shape = shape
         self.scale = scale

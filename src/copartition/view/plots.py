@@ -14,6 +14,8 @@ from copartition.diagnostics.bounds import tv_bound as bound_of
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.consensus import consensus as consensus_of
 from copartition.results import MeetingTimes, Replicates
+from copartition.targets.base import Target
+from copartition.targets.priors import prior_n_clusters
 from copartition.validation import confidence, finite_array, integer, shorten
 
 if TYPE_CHECKING:
@@ -209,6 +211,41 @@ def density(e: Replicates, *, ax: Axes | None = None, data: Any = None, truth: A
     ax.legend(frameon=False)
     ax.set_ylim(bottom=0)
     return _labelled(ax, "value of the next point", "density")
+
+
+def n_clusters(e: Replicates, *, posterior: Target | None = None, ax: Axes | None = None, level: float = 0.95) -> Axes:
+    """Draw the posterior probabilities of the number of clusters with their intervals, and those of the prior.
+
+    Parameters
+    ----------
+    e : Replicates
+        Of ``n_clusters(most)``, alone or among others.
+    posterior : Target, optional
+        The target, whose prior is drawn too.
+    ax : matplotlib axes, optional
+    level : float
+        Of the intervals.
+    """
+    laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("n_clusters(")]
+    if len(laws) != 1:
+        raise ValueError(f"e must have probabilities of numbers of clusters, as n_clusters(most=10), got {len(laws)}.")
+    ax = _axes(ax)
+    part = laws[0]
+    counts = np.arange(1, len(part.mean) + 1)
+    low, high = (np.clip(end, 0.0, 1.0) for end in part.interval(level))
+    ax.bar(counts, np.clip(part.mean, 0, 1), color=MUTED, alpha=0.6, width=0.7, label="posterior")
+    ax.vlines(counts, low, high, color=INK, lw=1.4, label=f"{100 * level:g} % interval")
+    if posterior is not None:
+        if posterior.prior is None:
+            raise ValueError(f"posterior must have a prior to be drawn, got {shorten(posterior)}.")
+        law = prior_n_clusters(posterior.prior, posterior.n_points)
+        before = np.append(law[1 : len(counts)], law[len(counts) :].sum())
+        before = np.pad(before, (0, len(counts) - len(before)))
+        ax.plot(counts, before, "o--", color=ACCENT, markersize=4, label="prior")
+    ax.set_xticks(counts, [*[str(k) for k in counts[:-1]], f"> {counts[-2]}"])
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False)
+    return _labelled(ax, "number of clusters", "probability")
 
 
 def co_clustering(e: Replicates, *, ax: Axes | None = None, consensus: Consensus | None = None) -> Axes:

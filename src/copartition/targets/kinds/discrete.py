@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from copartition.core.compiling import inner, outline
 
 BERNOULLI, CATEGORICAL, POISSON = 4, 5, 6
@@ -36,18 +38,19 @@ def add_bernoulli(model, chain, place, n_choices, n):
     if place.observed > 0:
         add_observed_bernoulli(model, chain, place, n_choices, n)
         return
-    sizes, weights, x = chain[0].sizes, chain[0].weights, model[0].points[n][place.summed :]
-    a, b = model[0].parameters[place.parameters :], model[0].parameters[place.parameters + place.width :]
+    m, c, width = model[0], chain[0], place.width
     for k in range(n_choices):
-        size, sums = float(sizes[k]), chain[0].sums[k][place.summed :]
-        total = model[0].table[sizes[k], place.table]
-        for first in range(0, place.width, AT_A_TIME):
+        size = float(c.sizes[k])
+        total = m.table[c.sizes[k], place.table]
+        for first in range(0, width, AT_A_TIME):
+            # Slices, so that indices begin at 0: of others it is not known that they are not negative.
+            x, yes = m.points[n][place.summed + first :], c.sums[k][place.summed + first :]
+            a, b = m.parameters[place.parameters + first :], m.parameters[place.parameters + width + first :]
             product = 1.0
-            for j in range(first, min(first + AT_A_TIME, place.width)):
-                of_yes, of_no = a[j] + sums[j], b[j] + size - sums[j]
-                product *= of_yes if x[j] > 0.0 else of_no
+            for j in range(min(AT_A_TIME, width - first)):
+                product *= a[j] + yes[j] if x[j] > 0.0 else b[j] + (size - yes[j])
             total += math.log(product)
-        weights[k] += total
+        c.weights[k] += total
 
 
 @outline
@@ -99,17 +102,17 @@ def add_categorical(model, chain, place, n_choices, n):
     if place.observed > 0:
         add_observed_categorical(model, chain, place, n_choices, n)
         return
-    sizes, weights = chain[0].sizes, chain[0].weights
-    each, category = model[0].parameters[place.parameters :], model[0].points[n][place.plain :]
+    m, c = model[0], chain[0]
     for k in range(n_choices):
-        sums = chain[0].sums[k][place.summed :]
-        total = model[0].table[sizes[k], place.table]
+        sums = c.sums[k][place.summed :]
+        total = m.table[c.sizes[k], place.table]
         for first in range(0, place.width, AT_A_TIME):
+            each, category = m.parameters[place.parameters + first :], m.points[n][place.plain + first :]
             product = 1.0
-            for j in range(first, min(first + AT_A_TIME, place.width)):
-                product *= each[j] + sums[int(category[j])]
+            for j in range(min(AT_A_TIME, place.width - first)):
+                product *= each[j] + sums[np.uint64(category[j])]
             total += math.log(product)
-        weights[k] += total
+        c.weights[k] += total
 
 
 @outline
@@ -148,8 +151,9 @@ def merge_categorical(model, chain, place, a, b):
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------
-# Parameters: a and b, the length of a table, and log Gamma(a + s) for s = 0, 1, ... below that length.
-SHAPE, RATE, LENGTH, LOG_GAMMAS = range(4)
+# Parameters: a and b, the largest count for which the table that follows is long enough in any cluster, its length, and
+# log Gamma(a + s) for s = 0, 1, ... below that length.
+SHAPE, RATE, LARGEST, LENGTH, LOG_GAMMAS = range(5)
 
 
 @inner
@@ -168,6 +172,27 @@ def add_poisson(model, chain, place, n_choices, n):
     The plain column is minus the sum of log x! over the cells of a point. The table has, by the number of observed
     cells, the logs of ``(b + m) / (b + m + 1)`` and of ``b + m + 1``.
     """
+    m, c, width = model[0], chain[0], place.width
+    x, log_gammas = m.points[n][place.summed :], m.parameters[place.parameters + LOG_GAMMAS :]
+    of_point = largest = 0.0
+    for j in range(width):
+        of_point += x[j]
+        largest = max(largest, x[j])
+    if place.observed > 0 or largest > m.parameters[place.parameters + LARGEST]:
+        add_observed_poisson(model, chain, place, n_choices, n)
+        return
+    for k in range(n_choices):
+        size, sums = c.sizes[k], c.sums[k][place.summed :]
+        result, total = m.points[n, place.plain], width * m.parameters[place.parameters + SHAPE]
+        for j in range(width):
+            result += log_gammas[np.uint64(sums[j] + x[j])] - log_gammas[np.uint64(sums[j])]
+            total += sums[j]
+        c.weights[k] += result + total * m.table[size, place.table] - of_point * m.table[size, place.table + 1]
+
+
+@outline
+def add_observed_poisson(model, chain, place, n_choices, n):
+    """The same where cells are missing, or counts are too large for the table of log Gamma."""
     points, table = model[0].points, model[0].table
     sums, weights = chain[0].sums, chain[0].weights
     shape = model[0].parameters[place.parameters + SHAPE]
@@ -175,11 +200,8 @@ def add_poisson(model, chain, place, n_choices, n):
         result = points[n, place.plain]
         for j in range(place.width):
             if place.observed == 0 or points[n, place.observed + j] > 0.0:
-                x, total, count = (
-                    points[n, place.summed + j],
-                    sums[k, place.summed + j],
-                    int(count_of(chain, place, k, j)),
-                )
+                x, total = points[n, place.summed + j], sums[k, place.summed + j]
+                count = int(count_of(chain, place, k, j))
                 result += log_gamma(model, place, total + x) - log_gamma(model, place, total)
                 result += (shape + total) * table[count, place.table] - x * table[count, place.table + 1]
         weights[k] += result

@@ -40,21 +40,21 @@ def add_log_predictive(model, chain, place, n_choices, n):
     if place.observed > 0:
         add_where_observed(model, chain, place, n_choices, n)
         return
-    table, parameters, sizes, weights = model[0].table, model[0].parameters, chain[0].sizes, chain[0].weights
-    width, x = place.width, model[0].points[n][place.summed :]
-    prior = parameters[place.parameters + COLUMNS :]
-    constant = prior[width:]
+    m, c, width = model[0], chain[0], place.width
+    prior = m.parameters[place.parameters + COLUMNS :]
     for k in range(n_choices):
-        size, sums = sizes[k], chain[0].sums[k][place.summed :]
-        squares = sums[width:]
-        kappa = parameters[place.parameters + WEIGHT] + size
-        inverse, shrinkage = 1.0 / kappa, table[size, place.table + SHRINKAGE]
-        a = parameters[place.parameters + SHAPE] + 0.5 * size
-        total = width * table[size, place.table + NORMALISER]
+        size, sums = c.sizes[k], c.sums[k][place.summed :]
+        kappa = m.parameters[place.parameters + WEIGHT] + size
+        inverse, shrinkage = 1.0 / kappa, m.table[size, place.table + SHRINKAGE]
+        a = m.parameters[place.parameters + SHAPE] + 0.5 * size
+        total = width * m.table[size, place.table + NORMALISER]
         for first in range(0, width, AT_A_TIME):
+            # Slices, so that indices begin at 0: of others it is not known that they are not negative.
+            x, s, mean_of = m.points[n][place.summed + first :], sums[first:], prior[first:]
+            squares, constant = sums[width + first :], prior[width + first :]
             without = within = 1.0
-            for j in range(first, min(first + AT_A_TIME, width)):
-                mean = (prior[j] + sums[j]) * inverse
+            for j in range(min(AT_A_TIME, width - first)):
+                mean = (mean_of[j] + s[j]) * inverse
                 b = max(constant[j] + squares[j] - kappa * mean * mean, 1.0)
                 difference = x[j] - mean
                 without *= b
@@ -63,7 +63,7 @@ def add_log_predictive(model, chain, place, n_choices, n):
                 total += a * math.log(without) - (a + 0.5) * math.log(within)
             else:
                 total += one_by_one(model, chain, place, k, n, first)
-        weights[k] += total
+        c.weights[k] += total
 
 
 @outline

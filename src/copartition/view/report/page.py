@@ -111,6 +111,9 @@ def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
     if _has(e, "predictive_density") and np.ndim(e.select("predictive_density").functionals[0]["grid"]) == 1:
         text = "Where the next point is expected, with the uncertainty that the number of replicates leaves."
         drawn.append(("Predictive density", text, lambda ax: plots.density(e, ax=ax), wide))
+    if sum(about["name"].startswith("n_clusters(") for about in e.functionals) == 1:
+        text = "How likely each number of clusters is, with the uncertainty that the number of replicates leaves."
+        drawn.append(("Number of clusters", text, lambda ax: plots.n_clusters(e, ax=ax), wide))
     for c in clusters:
         if len(c.labels) <= LARGEST_HEAT_MAP:
             text = "How often points are in one cluster; outlined: the consensus clustering."

@@ -1,0 +1,217 @@
+"""The posterior that a command is about: which file, what its columns are, which component, which prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import numpy as np
+
+import copartition as cp
+from copartition import datasets
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
+    "galaxies": {"data": datasets.galaxies, "noise_sd": 1.0, "mean_sd": 5.0, "mean": 21.0},
+}
+
+COMPONENTS = ("normal", "nig", "known")
+PRIORS = ("dp", "py", "mfm", "finite")
+
+
+def posterior_options() -> list[Callable[..., Any]]:
+    """Return the options that say what the posterior is."""
+    return [
+        click.option("--standardize", is_flag=True, help="Shift and scale every column of numbers to mean 0 and sd 1."),
+        click.option(
+            "--as",
+            "kinds",
+            multiple=True,
+            metavar="COLUMN=KIND",
+            help=f"What a column is, where that is not recognised: {', '.join(datasets.KINDS)}. Repeat for more.",
+        ),
+        click.option(
+            "--component",
+            help="Of columns of numbers: normal (each cluster has an unknown mean and covariance), nig (an unknown "
+            "mean and variance in each column; cells may be missing), known (needs --noise-sd and --mean-sd).  "
+            "[default: normal; nig where cells are missing; known if --noise-sd is given]",
+        ),
+        click.option("--mean-weight", type=float, help="Of normal and nig: points the prior mean is worth."),
+        click.option("--noise-sd", type=float, help="Of known: standard deviation of points around a cluster's mean."),
+        click.option("--mean-sd", type=float, help="Of known: standard deviation of cluster means."),
+        click.option("--mean", type=float, help="Prior mean of cluster means.  [default: column means; 0 for known]"),
+        click.option(
+            "--prior",
+            help="Of the clustering: dp (Dirichlet process), py (Pitman-Yor), mfm (mixture of finite mixtures), finite "
+            "(a finite mixture).  [default: dp]",
+        ),
+        click.option(
+            "--alpha",
+            help="Concentration of dp and py: a number, or gamma:SHAPE,RATE for an unknown one.  [default: gamma:2,4; "
+            "1 for known]",
+        ),
+        click.option("--discount", type=float, help="Of py.  [default: 0.25]"),
+        click.option("--components", type=int, help="Of finite: how many; of mfm: at most.  [default of mfm: 30]"),
+        click.option("--gamma", type=float, help="Of mfm and finite: weight of each component.  [default: 1]"),
+    ]
+
+
+def posterior_of(options: dict[str, Any]) -> cp.Mixture:
+    """Return the posterior that the options describe; what was taken for what is left in the options."""
+    options["notes"] = []
+    name = _component_name(options)
+    if options["example"]:
+        if options["data"]:
+            raise click.UsageError("Give either DATA or --example, not both.")
+        if options["kinds"] or options["columns"]:
+            raise click.UsageError("--as and --columns go with a file DATA.")
+        preset = EXAMPLES[options["example"]]
+        name = name or "known"
+        data, component = preset["data"](), _of_numbers(name, options, preset if name == "known" else {})
+        data = _standardized([data], ["0"])[0] if options["standardize"] else data
+    elif options["data"]:
+        data, component, name = _from_file(options, name)
+    else:
+        raise click.UsageError("Give a file DATA, or --example galaxies.")
+    return cp.Mixture(data, component, _prior_of(options, is_known=name == "known"))
+
+
+def data_line(options: dict[str, Any], target: cp.Mixture) -> str:
+    """Return a line that says what was clustered."""
+    count, width = target.shape
+    source = options["data"] or options["example"]
+    columns = f" ({options['columns']})" if options["columns"] else ""
+    scaled = ", standardized" if options["standardize"] else ""
+    notes = "".join(f"; {note}" for note in options["notes"])
+    return f"data: {source}, {count} points x {width} column(s){columns}{scaled}{notes}"
+
+
+def _component_name(options: dict[str, Any]) -> str | None:
+    name, is_known = options["component"], options["noise_sd"] is not None or options["mean_sd"] is not None
+    if name is not None and name not in COMPONENTS:
+        raise click.UsageError(f"--component must be {', '.join(COMPONENTS)}, got {name!r}.")
+    if is_known and name not in (None, "known"):
+        raise click.UsageError(f"--noise-sd and --mean-sd go with --component known, not with {name}.")
+    return "known" if is_known else name
+
+
+def _from_file(options: dict[str, Any], name: str | None) -> tuple[Any, cp.Component, str | None]:
+    """Return the data of a file, a component for its columns, and the name of that for numbers."""
+    wanted = options["columns"].split(",") if options["columns"] else None
+    if name == "known" and not options["kinds"]:  # numbers only: columns of text are left out
+        table = datasets.read_columns(options["data"], wanted)
+        options["columns"] = ", ".join(table.names)
+        options["notes"] = [*table.notes, *[f"left out: {one}, which holds no numbers" for one in table.left_out]]
+        columns = list(table.data.T)
+        columns = _standardized(columns, table.names) if options["standardize"] else columns
+        return np.column_stack(columns), _of_numbers(name, options), name
+    found = datasets.read_kinds(options["data"], wanted, _kinds_of(options["kinds"]))
+    options["columns"] = ", ".join(column.describe() for column in found.columns)
+    options["notes"] = [*found.notes, *[f"left out: {one}" for one in found.left_out]]
+    if name is None:
+        name = "normal"
+        if any(column.n_missing for column in found.columns if column.kind == "number"):
+            name = "nig"
+            options["notes"].append("numbers by nig, because cells are missing")
+    return _table_of(found.columns, options["standardize"]), _component_of(found.columns, name, options), name
+
+
+def _table_of(columns: list[datasets.Column], standardize: bool) -> np.ndarray:
+    """Return columns of any kind as an array, of numbers if all are."""
+    cells = []
+    for column in columns:
+        scaled = standardize and column.kind == "number"
+        cells.append(_standardized([np.array(column.cells)], [column.name])[0] if scaled else column.cells)
+    if all(column.kind == "number" for column in columns):
+        return np.column_stack(cells)
+    table = np.empty((len(cells[0]), len(cells)), dtype=object)
+    for j, one in enumerate(cells):
+        table[:, j] = one
+    return table
+
+
+def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.Component:
+    """Return the component of columns of any kind."""
+    components = {
+        "number": _of_numbers(name, options),
+        "count": cp.Poisson(),
+        "binary": cp.Bernoulli(),
+        "category": cp.Categorical(),
+    }
+    of_kind = {kind: [j for j, column in enumerate(columns) if column.kind == kind] for kind in components}
+    if len(of_kind["number"]) == len(columns):
+        return components["number"]
+    return cp.Columns([(of_kind[kind], component) for kind, component in components.items() if of_kind[kind]])
+
+
+def _kinds_of(given: tuple[str, ...]) -> dict[str, str]:
+    kinds = {}
+    for text in given:
+        column, _, kind = text.rpartition("=")
+        if not column or kind not in datasets.KINDS:
+            raise click.UsageError(f"--as must be COLUMN=KIND, KIND one of {', '.join(datasets.KINDS)}, got {text!r}.")
+        kinds[column] = kind
+    return kinds
+
+
+def _standardized(columns: list[np.ndarray], names: list[str]) -> list[np.ndarray]:
+    scaled = []
+    for column, name in zip(columns, names, strict=True):
+        spread = np.nanstd(column, axis=0)
+        if not np.all(spread > 0):
+            raise click.UsageError(f"--standardize: column {name!r} is constant.")
+        scaled.append((column - np.nanmean(column, axis=0)) / spread)
+    return scaled
+
+
+def _of_numbers(name: str, options: dict[str, Any], preset: dict[str, Any] | None = None) -> Any:
+    """Return the component of columns of numbers."""
+    if name == "known":
+        if options["mean_weight"] is not None:
+            raise click.UsageError("--mean-weight goes with --component normal or nig.")
+        chosen = {"noise_sd": None, "mean_sd": None, "mean": 0.0} | (preset or {})
+        chosen = {key: chosen[key] if options[key] is None else options[key] for key in ("noise_sd", "mean_sd", "mean")}
+        for key in ("noise_sd", "mean_sd"):
+            if chosen[key] is None:
+                raise click.UsageError(f"Give --{key.replace('_', '-')}.")
+        return cp.Gaussian(**chosen)
+    given = {key: options[key] for key in ("mean", "mean_weight") if options[key] is not None}
+    return cp.NormalInverseGamma(**given) if name == "nig" else cp.NormalInverseWishart(**given)
+
+
+def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
+    """Return the prior of the clustering; options of other priors are refused."""
+    name = options["prior"] or "dp"
+    if name not in PRIORS:
+        raise click.UsageError(f"--prior must be {', '.join(PRIORS)}, got {name!r}.")
+    belongs = {"alpha": ("dp", "py"), "discount": ("py",), "components": ("mfm", "finite"), "gamma": ("mfm", "finite")}
+    for option, priors in belongs.items():
+        if options[option] is not None and name not in priors:
+            raise click.UsageError(f"--{option} goes with --prior {' or '.join(priors)}, not with {name}.")
+    gamma = 1.0 if options["gamma"] is None else options["gamma"]
+    if name == "finite":
+        if options["components"] is None:
+            raise click.UsageError("Give --components, the number of components of --prior finite.")
+        return cp.FiniteMixture(options["components"], gamma)
+    if name == "mfm":
+        from scipy.stats import randint
+
+        most = 30 if options["components"] is None else options["components"]
+        return cp.MixtureOfFiniteMixtures(gamma, randint(1, most + 1))
+    alpha = _alpha_of(options["alpha"] or ("1" if is_known else "gamma:2,4"))
+    if name == "py":
+        return cp.PitmanYor(alpha, 0.25 if options["discount"] is None else options["discount"])
+    return cp.DirichletProcess(alpha)
+
+
+def _alpha_of(text: str) -> Any:
+    try:
+        if text.startswith("gamma:"):
+            shape, rate = text.removeprefix("gamma:").split(",")
+            return cp.Gamma(float(shape), float(rate))
+        return float(text)
+    except ValueError as error:
+        if str(error).startswith(("shape", "rate")):
+            raise
+        raise click.UsageError(f"--alpha must be a number or gamma:SHAPE,RATE, got {text!r}.") from None
