@@ -22,6 +22,7 @@ Change = Callable[[np.ndarray], tuple[dict[str, Any], Any]]
 
 
 def covariance(data: np.ndarray) -> np.ndarray:
+    """Return the covariance of the columns, as a matrix."""
     return np.atleast_2d(np.cov(data.T))
 
 

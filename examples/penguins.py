@@ -57,10 +57,11 @@ def main(folder: Path = Path("out"), replicates: int = 300) -> None:
     left = np.zeros(len(table))
     names = [f"{species}, {sex}" for species, sex in table.index]
     for k in table:
-        axes[2].barh(names, table[k], left=left, color=f"C{k - 1}", edgecolor="white", label=f"cluster {k}")
+        bars = axes[2].barh(names, table[k], left=left, color=f"C{k - 1}", edgecolor="white")
+        inside = [f"cluster {k}" if count > 20 else "" for count in table[k]]
+        axes[2].bar_label(bars, inside, label_type="center", color="white", fontweight="bold")
         left += table[k]
     axes[2].invert_yaxis()
-    axes[2].legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, 0.62))
     axes[2].set(xlabel="number of penguins")
     axes[2].set_title("Consensus clusters by species and sex")
     for ax in axes[1:]:

@@ -45,7 +45,7 @@ def subset_of(pairs, every):
     return list(pairs)[:: every if JIT_DISABLED else 1]
 
 
-@pytest.mark.parametrize("name", ["scalar", "coloring", "bernoulli", "wishart"])
+@pytest.mark.parametrize("name", ["scalar", "coloring", "bernoulli"])
 @pytest.mark.parametrize("coupling", small.COUPLINGS)
 def test_both_marginals_are_those_of_the_single_chain(name, coupling):
     target, density = small.TARGETS[name]()

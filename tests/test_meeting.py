@@ -260,3 +260,46 @@ def test_bad_starts_of_a_colouring_are_refused():
 def test_target_must_be_a_target():
     with pytest.raises(TypeError, match="target must be a target such as Mixture"):
         cp.meeting_times([1.0, 2.0])
+
+
+# --- meetings that mean nothing --------------------------------------------------------------------------------------
+
+
+def stuck():
+    """Three groups of points in 13 columns: one cluster is a mode that no single point leaves."""
+    rng = np.random.default_rng(5)
+    data = rng.normal(size=(90, 13)) + 2.0 * rng.normal(size=(3, 13))[np.arange(90) % 3]
+    return cp.Mixture(data, cp.NormalInverseGamma())
+
+
+@pytest.mark.compiled
+def test_chains_that_have_not_left_their_start_are_told():
+    m = cp.meeting_times(stuck(), replicates=20, lag=5, split_merge=0, seed=1, max_sweeps=500)
+    assert m.at_start == 1.0
+    assert np.all(m.meeting_times == 5)
+    assert "AT THEIR START: 100 % of the pairs met with no coupled sweep" in str(m)
+    e = cp.estimate(stuck(), cp.n_clusters(), replicates=20, lag=5, burn_in=5, min_sweeps=20, split_merge=0, seed=1)
+    found = next(finding for finding in e.findings if finding.title == "Chains at their start")
+    assert found.level == "doubt"
+    assert any("CHAINS AT THEIR START" in warning for warning in e.warnings)
+
+
+@pytest.mark.compiled
+def test_chains_that_move_and_starts_by_chance_are_not():
+    data = [0.0, 0.8, 1.6, 2.4, 3.2]
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
+    m = cp.meeting_times(target, replicates=200, lag=20, seed=1)
+    assert 0.0 < m.at_start < 0.5  # five points come back to one cluster now and then
+    assert "AT THEIR START" not in str(m)
+    drawn = cp.meeting_times(target, replicates=200, lag=20, init="sequential", seed=1)
+    assert np.mean(drawn.meeting_times == 20) > 0.0
+    assert drawn.at_start == 0.0
+
+
+@pytest.mark.compiled
+def test_the_pilot_takes_a_longer_lag_while_chains_are_at_their_start():
+    t = cp.tune(stuck(), cp.n_clusters(), pairs=100, split_merge=0, seed=1)
+    assert [stage.lag for stage in t.stages][:11] == [2**k for k in range(11)]
+    assert t.stages[0].at_start == 1.0
+    assert t.stages[-1].at_start > 0.5  # as long as it takes, they do not leave: that is said
+    assert "because their first chain was still where all chains start" in str(t)

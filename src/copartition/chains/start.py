@@ -104,8 +104,8 @@ def _check_labels(target: Target, init: Any) -> np.ndarray:
         raise ValueError("init 'prior' needs a target that has a prior, such as Mixture; take 'sequential' or labels.")
     if init == "prior" and not can_be_drawn(target):
         raise ValueError(
-            f"init 'prior' needs a method mixing() of {type(target.prior).__name__}, whose weights depend on the number "
-            "of points, to draw from; take 'sequential' or labels."
+            f"init 'prior' needs a method mixing() of {type(target.prior).__name__}, whose weights depend on the "
+            "number of points, to draw from; take 'sequential' or labels."
         )
     if init in RANDOM_STARTS:
         return np.full(target.n_points, RANDOM_STARTS[init], dtype=np.int64)

@@ -208,3 +208,13 @@ def has_room(model, chain):
     That one is for functionals, which may weigh a new cluster after the sweep: `predictive_density` does.
     """
     return model[0].palette > 0 or chain[0].n_clusters[0] + 1 < len(chain[0].sizes)
+
+
+@inner
+def n_occupied(chain):
+    """Return the number of clusters that are not empty; labels of a palette may be."""
+    sizes = chain[0].sizes
+    count = 0
+    for k in range(chain[0].n_clusters[0]):
+        count += sizes[k] > 0
+    return count

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from copartition.core.clusters import n_occupied
 from copartition.functionals.base import Functional, evaluation
 from copartition.validation import integer, shorten
 
@@ -14,20 +15,13 @@ from copartition.validation import integer, shorten
 @evaluation
 def count_clusters(model, chain, law, parameters, out):
     """Number of clusters that are not empty."""
-    sizes = chain[0].sizes
-    count = 0
-    for k in range(chain[0].n_clusters[0]):
-        count += sizes[k] > 0
-    out[0] = count
+    out[0] = n_occupied(chain)
 
 
 @evaluation
 def indicate_n_clusters(model, chain, law, parameters, out):
     """Whether there are 1, 2, ..., clusters that are not empty, or, last, more than that."""
-    sizes = chain[0].sizes
-    count = 0
-    for k in range(chain[0].n_clusters[0]):
-        count += sizes[k] > 0
+    count = n_occupied(chain)
     for i in range(len(out)):
         out[i] = 0.0
     out[min(count, len(out)) - 1] = 1.0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from copartition.core.clusters import n_occupied
 from copartition.functionals.base import Functional, evaluation
 from copartition.functionals.clusters import names_up_to
 from copartition.validation import integer
@@ -14,10 +15,7 @@ from copartition.validation import integer
 @evaluation
 def look_up_clusters(model, chain, law, parameters, out):
     """The row of a table, in `parameters`, that belongs to the number of clusters; the last holds from there on."""
-    sizes = chain[0].sizes
-    count = 0
-    for k in range(chain[0].n_clusters[0]):
-        count += sizes[k] > 0
+    count = n_occupied(chain)
     first = min(count, len(parameters) // len(out) - 1) * len(out)
     for i in range(len(out)):
         out[i] = parameters[first + i]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,18 +20,26 @@ from copartition.targets.base import Keeping, begin_cluster, enter_cluster, leav
 from copartition.targets.cells import Cells, check_observed
 from copartition.targets.kinds import discrete, gamma, known, wishart
 from copartition.targets.kinds.block import BlockArrays, Place, place_of
-from copartition.targets.kinds.discrete import BERNOULLI, CATEGORICAL, POISSON
+from copartition.targets.kinds.discrete import CATEGORICAL, POISSON
 from copartition.targets.kinds.gamma import GAMMA
 from copartition.targets.kinds.known import KNOWN
 from copartition.targets.kinds.wishart import WISHART, base_of, distance_of, is_lost, let_go, log_density_of
 from copartition.targets.mixture import Component, Prepared
 
 add_wishart, add_gamma, add_known = wishart.add_log_predictive, gamma.add_log_predictive, known.add_log_predictive
-add_bernoulli, add_categorical, add_poisson = discrete.add_bernoulli, discrete.add_categorical, discrete.add_poisson
+add_categorical, add_poisson = discrete.add_categorical, discrete.add_poisson
 merge_wishart, merge_gamma, merge_known = wishart.log_merge, gamma.log_merge, known.log_merge
-merge_bernoulli, merge_categorical = discrete.merge_bernoulli, discrete.merge_categorical
-merge_poisson = discrete.merge_poisson
+merge_categorical, merge_poisson = discrete.merge_categorical, discrete.merge_poisson
 begin_wishart, enter_wishart, leave_wishart = wishart.begin, wishart.enter, wishart.leave
+
+ADDERS = {
+    WISHART: add_wishart,
+    GAMMA: add_gamma,
+    KNOWN: add_known,
+    CATEGORICAL: add_categorical,
+    POISSON: add_poisson,
+}
+MANY_POINTS = 100  # from which a function for one table is worth the second that it takes to compile
 
 
 @log_predictive
@@ -44,8 +52,6 @@ def blocks_predictive(model, chain, n_choices, n):
         place = place_of(model, block)
         if place.kind == GAMMA:
             add_gamma(model, chain, place, n_choices, n)
-        elif place.kind == BERNOULLI:
-            add_bernoulli(model, chain, place, n_choices, n)
         elif place.kind == CATEGORICAL:
             add_categorical(model, chain, place, n_choices, n)
         elif place.kind == POISSON:
@@ -54,6 +60,41 @@ def blocks_predictive(model, chain, n_choices, n):
             add_known(model, chain, place, n_choices, n)
         else:
             add_wishart(model, chain, place, n_choices, n)
+
+
+@made_anew
+def predictive_of(places: tuple[Place, ...]) -> Kernel:
+    """Return the same for blocks of which all is known when it is compiled: a quarter faster, once for each table."""
+
+    @log_predictive
+    def log_predictive_of_blocks(model, chain, n_choices, n):
+        weights = chain[0].weights
+        for k in range(n_choices):
+            weights[k] = 0.0
+        add_all(model, chain, n_choices, n)
+
+    add_all = _adder_of(places)
+    return log_predictive_of_blocks
+
+
+def _adder_of(places: tuple[Place, ...]) -> Any:
+    """Return the function that adds what these blocks say, one after another."""
+    place, add = places[0], ADDERS[places[0].kind]
+    if len(places) == 1:
+
+        @inner
+        def add_last(model, chain, n_choices, n):
+            add(model, chain, place, n_choices, n)
+
+        return add_last
+    rest = _adder_of(places[1:])
+
+    @inner
+    def add_one_and_rest(model, chain, n_choices, n):
+        add(model, chain, place, n_choices, n)
+        rest(model, chain, n_choices, n)
+
+    return add_one_and_rest
 
 
 @made_anew
@@ -90,8 +131,6 @@ def blocks_merge(model, chain, a, b):
         place = place_of(model, block)
         if place.kind == GAMMA:
             total += merge_gamma(model, chain, place, a, b)
-        elif place.kind == BERNOULLI:
-            total += merge_bernoulli(model, chain, place, a, b)
         elif place.kind == CATEGORICAL:
             total += merge_categorical(model, chain, place, a, b)
         elif place.kind == POISSON:
@@ -136,10 +175,10 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
     """Return the arrays and functions of a target that is made of these blocks, as the resolved `component` says."""
     n_summed = sum(one.summed.shape[1] for one in blocks)
     at = Place(0, 0, 0, n_summed, 0, 0, 0, 0)
-    integers = [len(blocks)]
+    places = []
     for one in blocks:
         observed = at.summed + one.observed if one.observed else 0
-        integers += at._replace(kind=one.kind, width=one.width, observed=observed)
+        places.append(at._replace(kind=one.kind, width=one.width, observed=observed))
         at = at._replace(
             summed=at.summed + one.summed.shape[1],
             plain=at.plain + one.plain.shape[1],
@@ -147,10 +186,10 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
             parameters=at.parameters + len(one.parameters),
             kept=at.kept + one.kept,
         )
-    alone = len(blocks) == 1 and blocks[0].kind == WISHART
+    integers = [len(blocks), *[number for place in places for number in place]]
     scratch = max(one.scratch for one in blocks)
     return Prepared(
-        wishart_predictive(blocks[0].width) if alone else blocks_predictive,
+        _predictive_for(tuple(places), len(blocks[0].plain)),
         rows_of(blocks),
         table=np.hstack([one.table for one in blocks]),
         parameters=np.concatenate([one.parameters for one in blocks]),
@@ -161,6 +200,12 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
         keeping=Keeping(blocks_begin, blocks_enter, blocks_leave, at.kept, scratch) if at.kept else None,
         component=component,
     )
+
+
+def _predictive_for(places: tuple[Place, ...], n_points: int) -> Kernel:
+    if len(places) == 1 and places[0].kind == WISHART:
+        return wishart_predictive(places[0].width)
+    return predictive_of(places) if n_points >= MANY_POINTS else blocks_predictive
 
 
 def rows_of(blocks: Sequence[BlockArrays]) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
+from copartition.targets.discrete import CategoryComponent, category_blocks
 from copartition.targets.kinds import block
 from copartition.targets.mixture import Component
 from copartition.validation import shorten
@@ -72,12 +73,15 @@ class Columns(BlockComponent):
         return resolved
 
     def blocks(self, cells: Cells, n_points: int) -> list[block.BlockArrays]:
-        """Return the blocks of all parts of a resolved component."""
-        return [
-            one
-            for positions, (_, component) in zip(self._positions, self.parts, strict=True)
-            for one in component.blocks(cells.subset(positions), n_points)
-        ]
+        """Return the blocks of all parts of a resolved component; columns of categories make up one of their own."""
+        blocks, categories = [], []
+        for positions, (_, component) in zip(self._positions, self.parts, strict=True):
+            own = cells.subset(positions)
+            if isinstance(component, CategoryComponent):
+                categories += component.columns(own)
+            else:
+                blocks += component.blocks(own, n_points)
+        return [*category_blocks(categories, n_points), *blocks]
 
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +19,63 @@ MOST_CELLS = 200_000_000  # of rows times categories: more do not fit into a mac
 MOST_LOGARITHMS = 1 << 20  # sums of counts up to which log Gamma is looked up
 
 
-class Bernoulli(BlockComponent):
+class Category(NamedTuple):
+    """A column of categories.
+
+    Attributes
+    ----------
+    codes : int64 array (n_points)
+        Which category each cell is, -1 where it was not observed.
+    weights : float64 array (n_categories)
+        Of the Dirichlet law.
+    has_missing : bool
+    """
+
+    codes: np.ndarray
+    weights: np.ndarray
+    has_missing: bool
+
+
+class CategoryComponent(BlockComponent):
+    """A component whose columns are categories."""
+
+    @abstractmethod
+    def columns(self, cells: Cells) -> list[Category]:
+        """Return the columns of a resolved component."""
+
+    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
+        """Return the blocks of a resolved component: complete columns, and those with missing cells."""
+        return category_blocks(self.columns(cells), n_points)
+
+
+def category_blocks(columns: Sequence[Category], n_points: int) -> list[BlockArrays]:
+    """Return blocks of columns of categories, of whichever component: complete ones, and those with missing cells."""
+    kinds = [[column for column in columns if column.has_missing == has_missing] for has_missing in (False, True)]
+    return [_category_block(kind, n_points) for kind in kinds if kind]
+
+
+def _category_block(columns: list[Category], n_points: int) -> BlockArrays:
+    begins = np.cumsum([0, *[len(column.weights) for column in columns]])
+    codes = np.column_stack([column.codes for column in columns])
+    chosen = np.where(codes >= 0, codes + begins[:-1], -1)
+    summed = np.zeros((len(codes), begins[-1]))
+    rows, positions = np.nonzero(codes >= 0)
+    summed[rows, chosen[rows, positions]] = 1.0
+    totals = np.array([column.weights.sum() for column in columns])
+    weights = np.concatenate([column.weights for column in columns])
+    has_missing = columns[0].has_missing
+    return BlockArrays(
+        discrete.CATEGORICAL,
+        len(columns),
+        summed=np.hstack([summed, codes >= 0]) if has_missing else summed,
+        plain=chosen.astype(np.float64),
+        table=-_sum_of_logs(totals, n_points),
+        parameters=np.concatenate([[len(weights)], weights, totals, begins]).astype(np.float64),
+        observed=int(begins[-1]) if has_missing else 0,
+    )
+
+
+class Bernoulli(CategoryComponent):
     """Columns of 0 and 1: each cluster has a probability of 1 for each column, drawn from Beta(a, b).
 
     Cells may be missing.
@@ -48,25 +106,19 @@ class Bernoulli(BlockComponent):
         resolved._missing = cells.incomplete()
         return resolved
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the blocks of a resolved component: complete columns, and those with missing cells."""
+    def columns(self, cells: Cells) -> list[Category]:
+        """Return the columns of a resolved component: no and yes are two categories."""
         answers = cells.numbers()
         for j in range(answers.shape[1]):
             bad = np.flatnonzero(~np.isnan(answers[:, j]) & (answers[:, j] != 0) & (answers[:, j] != 1))
             if bad.size:
                 found = f"{answers[bad[0], j]:g} in row {bad[0]}"
                 raise ValueError(f"data must be 0 or 1 in {cells.title(j)} for Bernoulli, got {found}.")
-        return [self._block(answers[:, same], same, n_points) for same in equal_columns(self._missing)]
-
-    def _block(self, answers: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
-        a, b, width = self.a[columns], self.b[columns], len(columns)
-        return BlockArrays(
-            discrete.BERNOULLI,
-            width,
-            table=-_sum_of_logs(a + b, n_points),
-            parameters=np.concatenate([a, b]),
-            **_with_observed(answers, self._missing[columns[0]]),
-        )
+        codes = np.where(np.isnan(answers), -1, answers).astype(np.int64)
+        return [
+            Category(codes[:, j], np.array([self.b[j], self.a[j]]), bool(self._missing[j]))
+            for j in range(cells.shape[1])
+        ]
 
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
@@ -79,7 +131,7 @@ class Bernoulli(BlockComponent):
         return f"Bernoulli(a={plain(_one(self.a))}, b={plain(_one(self.b))})"
 
 
-class Categorical(BlockComponent):
+class Categorical(CategoryComponent):
     """Columns of categories: each cluster has probabilities of its own, drawn from a symmetric Dirichlet law.
 
     The categories of a column are those that occur, or, for a pandas Categorical, those that it declares. They may be
@@ -120,10 +172,12 @@ class Categorical(BlockComponent):
             )
         return resolved
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the blocks of a resolved component: complete columns, and those with missing cells."""
-        codes = np.column_stack([self._codes(cells, j) for j in range(cells.shape[1])])
-        return [self._block(codes[:, same], same, n_points) for same in equal_columns(self._missing)]
+    def columns(self, cells: Cells) -> list[Category]:
+        """Return the columns of a resolved component."""
+        return [
+            Category(self._codes(cells, j), np.full(len(levels), self.concentration[j]), bool(self._missing[j]))
+            for j, levels in enumerate(self.levels)
+        ]
 
     def _codes(self, cells: Cells, j: int) -> np.ndarray:
         """Return the numbers of the categories of a column, -1 where a cell is missing."""
@@ -138,25 +192,6 @@ class Categorical(BlockComponent):
                 )
             codes[row] = -1 if value is None else number[value]
         return codes
-
-    def _block(self, codes: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
-        counts = np.array([len(self.levels[j]) for j in columns])
-        begins = np.concatenate([[0], np.cumsum(counts)])
-        each = self.concentration[columns]
-        chosen = np.where(codes >= 0, codes + begins[:-1], -1)
-        summed = np.zeros((len(codes), begins[-1]))
-        rows, positions = np.nonzero(codes >= 0)
-        summed[rows, chosen[rows, positions]] = 1.0
-        has_missing = bool(self._missing[columns[0]])
-        return BlockArrays(
-            discrete.CATEGORICAL,
-            len(columns),
-            summed=np.hstack([summed, codes >= 0]) if has_missing else summed,
-            plain=chosen.astype(np.float64),
-            table=-_sum_of_logs(each * counts, n_points),
-            parameters=np.concatenate([each, each * counts, begins]).astype(np.float64),
-            observed=int(begins[-1]) if has_missing else 0,
-        )
 
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""

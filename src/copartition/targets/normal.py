@@ -112,15 +112,16 @@ class NormalInverseWishart(BlockComponent):
 
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
-        spread = "" if self.scale is None else f", {_short(np.sqrt(np.diag(self.scale)))} of each column by itself"
+        first = "Points of a cluster are normal around its mean with a covariance of its own; both are unknown."
+        if self.scale is None:
+            return [first, "What is left out of their prior is set from the data."]
         return [
-            "Points of a cluster are normal around its mean with a covariance of its own; both are unknown.",
-            f"Cluster means scatter around {_short(self.mean)} (mean), which counts as much as {self.mean_weight} "
+            first,
+            f"Cluster means scatter around {_short(self.mean)} (mean), which counts as much as {self.mean_weight:g} "
             "point(s) (mean_weight).",
             f"Covariances are inverse Wishart with {self.degrees_of_freedom:g} degrees of freedom "
-            f"(degrees_of_freedom) and a scale matrix (scale) whose roots on the diagonal are {spread[2:]}."
-            if spread
-            else "Their prior is set from the data.",
+            "(degrees_of_freedom) and a scale matrix (scale) that stands for standard deviations of "
+            f"{_short(np.sqrt(np.diag(self.scale)))}.",
         ]
 
     def __repr__(self) -> str:

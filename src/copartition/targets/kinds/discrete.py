@@ -1,13 +1,12 @@
-"""Columns of yes and no, of categories and of counts, with conjugate priors integrated out.
+"""Columns of categories and of counts, with conjugate priors integrated out.
 
 With m observed cells of a column in a cluster, the predictive probability of one more is
 
-    yes / no, Beta(a, b):          (a + yes) / (a + b + m)   or   (b + m - yes) / (a + b + m),
-    categories, Dirichlet(a):      (a + c_l) / (A + m),      c_l cells of category l, A the sum of a over categories,
+    categories, Dirichlet(a_l):    (a_l + c_l) / (A + m),    c_l cells of category l, A the sum of the a_l,
     counts, Gamma(a, b):           Gamma(a + S + x) / (Gamma(a + S) x!)  (b + m)^(a + S) / (b + m + 1)^(a + S + x),
 
-S being the sum of the counts. Numerators are multiplied over many columns before a logarithm is taken; denominators
-are looked up by cluster size, unless cells are missing.
+S being the sum of the counts. Yes and no are two categories. Numerators are multiplied over many columns before a
+logarithm is taken; denominators are looked up by cluster size, unless cells are missing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 
 from copartition.core.compiling import inner, outline
 
-BERNOULLI, CATEGORICAL, POISSON = 4, 5, 6
+CATEGORICAL, POISSON = 4, 5
 
 AT_A_TIME = 16  # columns in a product
 
@@ -29,71 +28,10 @@ def count_of(chain, place, k, j):
     return chain[0].sums[k, place.observed + j] if place.observed > 0 else float(chain[0].sizes[k])
 
 
-# --- yes and no: parameters are a and b of each column ---------------------------------------------------------------
-
-
-@inner
-def add_bernoulli(model, chain, place, n_choices, n):
-    """Add the log probabilities of the observed cells of point n to the weights."""
-    if place.observed > 0:
-        add_observed_bernoulli(model, chain, place, n_choices, n)
-        return
-    m, c, width = model[0], chain[0], place.width
-    for k in range(n_choices):
-        size = float(c.sizes[k])
-        total = m.table[c.sizes[k], place.table]
-        for first in range(0, width, AT_A_TIME):
-            # Slices, so that indices begin at 0: of others it is not known that they are not negative.
-            x, yes = m.points[n][place.summed + first :], c.sums[k][place.summed + first :]
-            a, b = m.parameters[place.parameters + first :], m.parameters[place.parameters + width + first :]
-            product = 1.0
-            for j in range(min(AT_A_TIME, width - first)):
-                product *= a[j] + yes[j] if x[j] > 0.0 else b[j] + (size - yes[j])
-            total += math.log(product)
-        c.weights[k] += total
-
-
-@outline
-def add_observed_bernoulli(model, chain, place, n_choices, n):
-    """The same where cells are missing."""
-    points, a = model[0].points, model[0].parameters
-    sums, weights = chain[0].sums, chain[0].weights
-    own, first_a, first_b = place.summed, place.parameters, place.parameters + place.width
-    for k in range(n_choices):
-        for first in range(0, place.width, AT_A_TIME):
-            above = below = 1.0
-            for j in range(first, min(first + AT_A_TIME, place.width)):
-                yes, count = sums[k, own + j], sums[k, place.observed + j]
-                of_yes, of_no = a[first_a + j] + yes, a[first_b + j] + count - yes
-                is_observed = points[n, place.observed + j] > 0.0
-                above *= (of_yes if points[n, own + j] > 0.0 else of_no) if is_observed else 1.0
-                below *= of_yes + of_no if is_observed else 1.0
-            weights[k] += math.log(above) - math.log(below)
-
-
-@outline
-def merge_bernoulli(model, chain, place, a, b):
-    """Return the log probability of the points of two clusters as one, against two."""
-    sums, result = chain[0].sums, 0.0
-    for j in range(place.width):
-        yes_a, yes_b = sums[a, place.summed + j], sums[b, place.summed + j]
-        count_a, count_b = count_of(chain, place, a, j), count_of(chain, place, b, j)
-        result += log_beta(model, place, j, yes_a + yes_b, count_a + count_b) + log_beta(model, place, j, 0.0, 0.0)
-        result -= log_beta(model, place, j, yes_a, count_a) + log_beta(model, place, j, yes_b, count_b)
-    return result
-
-
-@inner
-def log_beta(model, place, j, yes, count):
-    """Return the log of the beta function at what column j has become after so many cells."""
-    a = model[0].parameters[place.parameters + j] + yes
-    b = model[0].parameters[place.parameters + place.width + j] + count - yes
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
 # --- categories ------------------------------------------------------------------------------------------------------
-# Summed: for each category of each column whether the point has it. Plain: which of these columns it is, -1 if it is
-# missing. Parameters: for each column a, A, and its first category; then the number of categories of all columns.
+# Summed: for each category of each column whether the point has it. Plain: for each column which of these it is, -1 if
+# it is missing. Parameters: the number of categories of all columns; a_l of each; for each column A; for each column
+# its first category, and again the number of all.
 
 
 @inner
@@ -103,14 +41,17 @@ def add_categorical(model, chain, place, n_choices, n):
         add_observed_categorical(model, chain, place, n_choices, n)
         return
     m, c = model[0], chain[0]
+    each = m.parameters[place.parameters + 1 :]
     for k in range(n_choices):
-        sums = c.sums[k][place.summed :]
+        counts = c.sums[k][place.summed :]
         total = m.table[c.sizes[k], place.table]
         for first in range(0, place.width, AT_A_TIME):
-            each, category = m.parameters[place.parameters + first :], m.points[n][place.plain + first :]
+            # A slice, so that indices begin at 0: of others it is not known that they are not negative.
+            categories = m.points[n][place.plain + first :]
             product = 1.0
             for j in range(min(AT_A_TIME, place.width - first)):
-                product *= each[j] + sums[np.uint64(category[j])]
+                category = np.uint64(categories[j])
+                product *= each[category] + counts[category]
             total += math.log(product)
         c.weights[k] += total
 
@@ -120,14 +61,15 @@ def add_observed_categorical(model, chain, place, n_choices, n):
     """The same where cells are missing."""
     points, parameters = model[0].points, model[0].parameters
     sums, weights = chain[0].sums, chain[0].weights
-    of_all = place.parameters + place.width
+    each = place.parameters + 1
+    of_all = each + int(parameters[place.parameters])
     for k in range(n_choices):
         for first in range(0, place.width, AT_A_TIME):
             above = below = 1.0
             for j in range(first, min(first + AT_A_TIME, place.width)):
                 category = int(points[n, place.plain + j])
                 if category >= 0:
-                    above *= parameters[place.parameters + j] + sums[k, place.summed + category]
+                    above *= parameters[each + category] + sums[k, place.summed + category]
                     below *= parameters[of_all + j] + sums[k, place.observed + j]
             weights[k] += math.log(above) - math.log(below)
 
@@ -136,11 +78,13 @@ def add_observed_categorical(model, chain, place, n_choices, n):
 def merge_categorical(model, chain, place, a, b):
     """Return the log probability of the points of two clusters as one, against two."""
     parameters, sums = model[0].parameters, chain[0].sums
-    of_all, begins = place.parameters + place.width, place.parameters + 2 * place.width
+    first = place.parameters + 1
+    of_all = first + int(parameters[place.parameters])
     result = 0.0
     for j in range(place.width):
-        each, every = parameters[place.parameters + j], parameters[of_all + j]
-        for category in range(int(parameters[begins + j]), int(parameters[begins + j + 1])):
+        every = parameters[of_all + j]
+        for category in range(int(parameters[of_all + place.width + j]), int(parameters[of_all + place.width + j + 1])):
+            each = parameters[first + category]
             of_a, of_b = sums[a, place.summed + category], sums[b, place.summed + category]
             result += math.lgamma(each + of_a + of_b) + math.lgamma(each)
             result -= math.lgamma(each + of_a) + math.lgamma(each + of_b)
