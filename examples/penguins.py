@@ -67,7 +67,7 @@ def main(folder: Path = Path("out"), replicates: int = 300) -> None:
     for ax in axes[1:]:
         ax.spines[["top", "right"]].set_visible(False)
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "penguins.png", dpi=110)
+    figure.savefig(folder / "penguins.png", dpi=110, bbox_inches="tight")
     plt.close(figure)
     print(f"Wrote {folder / 'penguins.png'}.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from numba import types
+from scipy.special import multigammaln
 
 import copartition as cp
 import laws
@@ -18,7 +20,7 @@ import naive
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import Step, objection_to_moves
-from copartition.core.clusters import choices, reset, take_out
+from copartition.core.clusters import choices, put_in, reset, take_out
 from copartition.core.compiling import kernel, reference
 from copartition.core.conditional import weigh
 from copartition.core.random import stream
@@ -298,3 +300,169 @@ def test_conditional_laws_of_every_component_under_every_prior(name, prior):
         assert not law[len(placed) :].any()
     state, n, placed = tasks[len(tasks) // 2]
     np.testing.assert_allclose(cp.conditional(target, state, n), found[len(tasks) // 2, : len(placed)], rtol=1e-14)
+
+
+def all_rows(name):
+    """The five points and the three new ones."""
+    case, _ = case_of(name)
+    return [*list(case.rows), *list(case.grid)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_merges_have_the_ratio_of_densities_and_moves_are_possible(name, rng):
+    """Pairs of clusters of random partitions of eight points."""
+    rows = all_rows(name)
+    case, _ = case_of(name)
+    target = cp.Mixture(rows, case.component, cp.DirichletProcess(1.0))
+    log_cluster = cache(case.log_cluster(np.array(rows) if isinstance(case.rows, np.ndarray) else rows))
+    for _ in range(2 if JIT_DISABLED else 15):
+        state = naive.canonical(rng.integers(0, 4, 8))
+        chain = chain_at(target, np.array(state))
+        for a, b in combinations(naive.clusters(state), 2):
+            exact = log_cluster(tuple(sorted(a + b))) - log_cluster(tuple(a)) - log_cluster(tuple(b))
+            found = log_merge_kernel(target.model, target.law, chain, state[a[0]], state[b[0]])
+            assert found == pytest.approx(exact, abs=1e-9, rel=1e-12)
+    assert objection_to_moves(target) == ""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["mixed", "nig_with_gaps"])
+def test_functions_made_for_one_table_say_the_same(monkeypatch, name):
+    """Where there are many points a function is compiled for the table; here for five."""
+    case, _ = case_of(name)
+    usual = cp.Mixture(case.rows, case.component, cp.DirichletProcess(0.7))
+    monkeypatch.setattr("copartition.targets.blocks.MANY_POINTS", 1)
+    own = cp.Mixture(case.rows, case.component, cp.DirichletProcess(0.7))
+    assert own.law.log_predictive is not usual.law.log_predictive
+    for state in STATES[::3]:
+        for n in range(5):
+            np.testing.assert_allclose(cp.conditional(own, state, n), cp.conditional(usual, state, n), rtol=1e-12)
+
+
+# --- hard numbers ----------------------------------------------------------------------------------------------------
+
+
+@kernel(types.void(model_type, law_type, chain_type, int2, float2))
+def visit(model, law, chain, visits, out):
+    """Take points out one after another and put each into a given cluster; write what is said of it in between."""
+    m, functions, c = reference(model), reference(law), reference(chain)
+    for row in range(len(visits)):
+        n = visits[row, 0]
+        take_out(m, c, n)
+        n_choices = choices(m, c)
+        law.log_predictive(m, c, n_choices, n)
+        for k in range(n_choices):
+            out[row, k] = chain.weights[k]
+        put_in(m, functions, c, n, visits[row, 1])
+
+
+def assert_visits_are_right(target, log_cluster, rng, error, often=()):
+    """Random moves of points, those of `often` every other time: log weights against the density of the members."""
+    count, n_visits = target.n_points, 12 if JIT_DISABLED else 150
+    start = np.zeros(count, dtype=np.int64)
+    partition = naive.Labels(start)
+    log_cluster = cache(log_cluster)
+
+    def log_density(members):
+        return log_cluster(tuple(sorted(members))) if members else 0.0
+
+    visits, expected = [], []
+    for visit_number in range(n_visits):
+        n = int(rng.choice(often)) if len(often) and visit_number % 2 else int(rng.integers(count))
+        partition.take_out(n)
+        clusters = [*partition.clusters, set()]
+        expected.append([log_density({*members, n}) - log_density(members) for members in clusters])
+        visits.append((n, int(rng.integers(min(len(clusters), 4)))))
+        partition.put_in(*visits[-1])
+    found = np.zeros((n_visits, count + 1))
+    visit(target.model, target.law, chain_at(target, np.array(start)), np.array(visits), found)
+    for row, exact in zip(found, expected, strict=True):
+        np.testing.assert_allclose(row[: len(exact)] + target.log_constant, exact, rtol=0.0, atol=error)
+
+
+def log_of(number):
+    """Log of a positive fraction, of any size."""
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
+def determinant(matrix):
+    """Of a symmetric positive definite matrix of fractions, by elimination."""
+    rows, result = [list(row) for row in matrix], Fraction(1)
+    for i, pivot in enumerate(rows):
+        result *= pivot[i]
+        for row in rows[i + 1 :]:
+            factor = row[i] / pivot[i]
+            row[i:] = [a - factor * b for a, b in zip(row[i:], pivot[i:], strict=True)]
+    return result
+
+
+def exact_wishart(data, mean, weight, degrees, scale):
+    """The twin of `naive.wishart_cluster` whose determinants are exact."""
+    points = [[Fraction(float(x)) - Fraction(float(m)) for x, m in zip(row, mean, strict=True)] for row in data]
+    prior, width = [[Fraction(float(x)) for x in row] for row in scale], len(mean)
+    kappa = Fraction(weight)
+
+    def log_cluster(members):
+        n, sums = len(members), [sum(points[m][i] for m in members) for i in range(width)]
+        psi = [
+            [
+                prior[i][j] + sum(points[m][i] * points[m][j] for m in members) - sums[i] * sums[j] / (kappa + n)
+                for j in range(width)
+            ]
+            for i in range(width)
+        ]
+        result = multigammaln(0.5 * (degrees + n), width) - multigammaln(0.5 * degrees, width)
+        result += 0.5 * degrees * log_of(determinant(prior)) - 0.5 * (degrees + n) * log_of(determinant(psi))
+        return result + 0.5 * width * math.log(weight / (weight + n)) - 0.5 * n * width * math.log(math.pi)
+
+    return log_cluster
+
+
+def exact_gamma(data, mean, weight, shape, scale):
+    """A normal-inverse-gamma law is a normal-inverse-Wishart law in each column."""
+    columns = [
+        exact_wishart(data[:, [j]], [mean[j]], weight, 2 * shape, [[2 * scale[j]]]) for j in range(data.shape[1])
+    ]
+    return naive.independent_parts(*columns)
+
+
+SDS = np.array([2.0, 0.5, 30.0])
+
+
+def hard_data(kind, rng):
+    """Twelve points of three columns with these standard deviations."""
+    data = rng.normal(0, 1, (12, 3))
+    if kind == "outliers":
+        data[3], data[7] = [1e5, 0.3, -0.5], [-1.0, -1e5, 1e5]
+    elif kind == "outliers together":
+        data[3], data[7] = [1e5, 1e5, 1e5], [1e5 + 1.0, 1e5, 1e5 - 2.0]
+    elif kind == "duplicates":
+        data[2:9] = data[0]
+    elif kind == "constant columns":
+        data[:, 1] = 0.7
+    elif kind == "far from the prior":
+        data += 1e5
+    return data * SDS
+
+
+HARD = ["outliers", "outliers together", "duplicates", "constant columns", "far from the prior"]
+
+
+@pytest.mark.parametrize("kind", HARD)
+@pytest.mark.parametrize("twice", [False, True])
+def test_unknown_covariances_of_hard_data(kind, twice, rng):
+    """Outliers 1e5 prior standard deviations away enter and leave; alone, or as one of two blocks of `Columns`."""
+    data = hard_data(kind, rng)
+    half = np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.8, 1.0]]) * SDS[:, None]
+    mean, weight, degrees, scale = np.zeros(3), 0.125, 4.5, half @ half.T
+    component = cp.NormalInverseWishart(mean, weight, degrees, scale)
+    log_cluster = exact_wishart(data, mean, weight, degrees, scale)
+    if twice:
+        other = cp.NormalInverseWishart(mean[:2], weight, degrees, scale[:2, :2])
+        log_cluster = naive.independent_parts(
+            log_cluster, exact_wishart(data[::-1, :2], mean[:2], weight, degrees, scale[:2, :2])
+        )
+        data, component = np.hstack([data, data[::-1, :2]]), cp.Columns([([0, 1, 2], component), ([3, 4], other)])
+    target = cp.Mixture(data, component, cp.DirichletProcess(1.0))
+    often = [3, 7] if kind.startswith("outliers") else []
+    assert_visits_are_right(target, log_cluster, rng, 1e-5 if "1e5" else 1e-9, often)

@@ -87,24 +87,14 @@ def test_names_of_rows_and_what_is_asked_for(table):
         datasets.read_kinds(table, ["who"], {"who": "skip"})
 
 
+NAMES = [
+    "data", "example", "columns", "component", "mean_weight", "noise_sd", "mean_sd", "mean", "prior", "alpha",
+    "discount", "components", "gamma",
+]  # fmt: skip
+
+
 def options(table, **given):
-    names = [
-        "data",
-        "example",
-        "columns",
-        "standardize",
-        "component",
-        "mean_weight",
-        "noise_sd",
-        "mean_sd",
-        "mean",
-        "prior",
-        "alpha",
-        "discount",
-    ]
-    return (
-        dict.fromkeys([*names, "components", "gamma"]) | {"data": str(table), "kinds": (), "standardize": False} | given
-    )
+    return dict.fromkeys(NAMES) | {"data": str(table), "kinds": (), "standardize": False} | given
 
 
 def test_the_model_of_a_mixed_table_is_the_one_a_person_would_write(table):
