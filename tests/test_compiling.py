@@ -550,3 +550,18 @@ def test_enumerations_and_vectorised_functions_are_part_of_the_hash():
     assert cache.code_hash(referring(1, 2.0)) == cache.code_hash(referring(1, 2.0))
     assert cache.code_hash(referring(1, 2.0)) != cache.code_hash(referring(6, 2.0))
     assert cache.code_hash(referring(1, 2.0)) != cache.code_hash(referring(1, 7.0))
+
+
+# --- kernels that are made for their arguments -----------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+def test_made_kernels_are_made_once_pickled_by_their_arguments_and_cached_under_names_of_their_own():
+    from copartition.core.cache import folder_for
+    from copartition.targets.blocks import wishart_predictive
+
+    two, three = wishart_predictive(2), wishart_predictive(3)
+    assert wishart_predictive(2) is two
+    assert pickle.loads(pickle.dumps(two)) is two
+    names = {folder_for(one.function).name.rpartition("-")[0] for one in (two, three)}
+    assert len(names) == 2  # so that more widths than the cache keeps versions of a name do not push each other out

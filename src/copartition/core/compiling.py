@@ -34,7 +34,7 @@ from numba.core.errors import NumbaError, NumbaRuntimeError
 from numba.extending import intrinsic
 
 from copartition.core.announcing import announce_once
-from copartition.core.cache import CORE, folder_for, numba_settings
+from copartition.core.cache import CORE, digest_of, folder_for, numba_settings
 from copartition.core.complaints import complaint
 from copartition.core.parts import KernelCompiler, PartCompiler
 from copartition.core.types import check_of
@@ -202,6 +202,8 @@ def made_anew(make: Callable[..., Kernel]) -> Callable[..., Kernel]:
         """Make a kernel, or return the one that was made for the same arguments."""
         one = make(*arguments)
         one.made_by = (made, arguments)
+        # A name of its own: the cache keeps a few versions of each name.
+        one.function.__qualname__ = f"{make.__qualname__}-{digest_of(repr(arguments).encode())}"
         return one
 
     return made
