@@ -28,7 +28,7 @@ from copartition.core.random import stream
 from copartition.core.starts import place_start
 from copartition.core.status import DONE
 from copartition.core.steps import chain_type, law_type, log_weights, model_type
-from copartition.core.types import float2, int1, int2, type_of, uint1
+from copartition.core.types import float2, int2, type_of, uint1
 from copartition.functionals import bind_all, evaluate_at
 from test_priors import PRIORS, joint_law
 from test_split_merge import log_merge_kernel
@@ -295,7 +295,7 @@ def test_conditional_laws_of_every_component_under_every_prior(name, prior):
     found = np.zeros((len(tasks), 6))
     rows = np.array([[n, *arranged(state, n)] for state, n, _ in tasks])
     conditional_laws(target.model, target.law, chain_at(target, np.zeros(5, dtype=np.int64)), rows, found)
-    for (state, n, placed), law in zip(tasks, found, strict=True):
+    for (_, _, placed), law in zip(tasks, found, strict=True):
         after = np.array([logs[one] for one in placed])
         expected = np.exp(after - after.max())
         np.testing.assert_allclose(law[: len(placed)], expected / expected.sum(), rtol=2e-11, atol=1e-17)
@@ -358,8 +358,11 @@ def visit(model, law, chain, visits, out):
         put_in(m, functions, c, n, visits[row, 1])
 
 
-def assert_visits_are_right(target, log_cluster, rng, error, often=()):
-    """Random moves of points, those of `often` every other time: log weights against the density of the members."""
+def assert_visits_are_right(target, log_cluster, rng, error, often=(), relative=False):
+    """Random moves of points, those of `often` every other time: log weights against the density of the members.
+
+    With missing cells it is the weight relative to that of a new cluster that counts.
+    """
     count, n_visits = target.n_points, 12 if JIT_DISABLED else 150
     start = np.zeros(count, dtype=np.int64)
     partition = naive.Labels(start)
@@ -379,7 +382,8 @@ def assert_visits_are_right(target, log_cluster, rng, error, often=()):
     found = np.zeros((n_visits, count + 1))
     visit(target.model, target.law, chain_at(target, np.array(start)), np.array(visits), found)
     for row, exact in zip(found, expected, strict=True):
-        np.testing.assert_allclose(row[: len(exact)] + target.log_constant, exact, rtol=0.0, atol=error)
+        constant = exact[-1] - row[len(exact) - 1] if relative else target.log_constant
+        np.testing.assert_allclose(row[: len(exact)] + constant, exact, rtol=0.0, atol=error)
 
 
 def log_of(number):
@@ -421,11 +425,13 @@ def exact_wishart(data, mean, weight, degrees, scale):
 
 
 def exact_gamma(data, mean, weight, shape, scale):
-    """A normal-inverse-gamma law is a normal-inverse-Wishart law in each column."""
-    columns = [
-        exact_wishart(data[:, [j]], [mean[j]], weight, 2 * shape, [[2 * scale[j]]]) for j in range(data.shape[1])
-    ]
-    return naive.independent_parts(*columns)
+    """In each column, a normal-inverse-gamma law is a normal-inverse-Wishart law; NaN is not there."""
+
+    def of_column(j):
+        exact = exact_wishart(np.nan_to_num(data[:, [j]]), [mean[j]], weight, 2 * shape, [[2 * scale[j]]])
+        return lambda members: exact([n for n in members if not math.isnan(data[n, j])])
+
+    return naive.independent_parts(*[of_column(j) for j in range(data.shape[1])])
 
 
 SDS = np.array([2.0, 0.5, 30.0])
@@ -481,7 +487,7 @@ def test_unknown_variances_of_hard_data(kind, gaps, rng):
     target = cp.Mixture(data, cp.NormalInverseGamma(mean, weight, shape, scale), cp.DirichletProcess(1.0))
     often = [3, 7] if kind.startswith("outliers") else []
     log_cluster = exact_gamma(data, mean, weight, shape, scale)
-    assert_visits_are_right(target, log_cluster, rng, 1e-4 if often else 1e-9, often)
+    assert_visits_are_right(target, log_cluster, rng, 1e-4 if often else 1e-9, often, relative=gaps)
 
 
 def test_fifty_columns_and_fewer_points(rng):
@@ -498,18 +504,40 @@ def test_fifty_columns_and_fewer_points(rng):
 
 
 def test_products_over_many_columns_do_not_overflow(rng):
-    """Sixteen factors of 1e20 each are more than a number of the machine holds."""
-    data = rng.normal(0, 1, (12, 20))
-    data[4] *= 1e10
-    data[5:] = 0.1 * data[5:]
+    """Sixteen factors of 1e22 each are more than a number of the machine holds."""
+    data, far = rng.normal(0, 1, (6, 20)), rng.normal(0, 1, (1, 20)) * 1e11
     columns = [partial(naive.gamma_column, mean=0.0, weight=0.3, shape=1.5, scale=0.5)] * 20
-    log_cluster = naive.independent_columns(data, columns)
-    target = cp.Mixture(data, cp.NormalInverseGamma(0.0, 0.3, 1.5, 0.5), cp.DirichletProcess(1.0))
-    chain = chain_at(target, np.array([0, 0, 0, 1, -1, 1, 1, 1, 1, 2, 2, 2]))
-    log_weights(target.model, target.law, chain, 4, 4)
-    for k, members in enumerate(([0, 1, 2], [3, 5, 6, 7, 8], [9, 10, 11], [])):
-        exact = log_cluster([*members, 4]) - (log_cluster(members) if members else 0.0)
-        assert chain.weights[k] + target.log_constant == pytest.approx(exact, rel=1e-9)
+    log_cluster = naive.independent_columns(np.vstack([data, far]), columns)
+    target = cp.Mixture(data, cp.NormalInverseGamma(0.0, 0.3, 1.5, 0.5), cp.DirichletProcess(1.0)).with_points(far)
+    chain = chain_at(target, np.array([0, 0, 0, 1, 1, 1]))
+    log_weights(target.model, target.law, chain, 3, 6)
+    for k, members in enumerate(([0, 1, 2], [3, 4, 5], [])):
+        exact = log_cluster([*members, 6]) - (log_cluster(members) if members else 0.0)
+        assert chain.weights[k] + target.log_constant == pytest.approx(exact, rel=1e-12)
+
+
+def test_products_over_many_known_columns_do_not_overflow(rng):
+    """A wide prior for the means: each of 32 factors is 1e10, and a new cluster is likelier than one far away."""
+    data = rng.normal(0, 1, (4, 40))
+    data[2:] += 1e4
+    complete = cp.Mixture(data, cp.Gaussian(1.0, 1e5), cp.DirichletProcess(1.0))
+    assert cp.conditional(complete, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
+    data[0, 0] = NAN
+    columns = [partial(naive.known_column, noise_sd=1.0, mean_sd=1e5, mean=0.0)] * 40
+    target = cp.Mixture(data, cp.Gaussian(1.0, 1e5), cp.DirichletProcess(1.0))
+    chain = chain_at(target, np.array([0, 0, -1, 0]))
+    log_weights(target.model, target.law, chain, 2, 2)
+    alone = naive.independent_columns(data, columns)([2])
+    assert chain.weights[1] + target.log_constant == pytest.approx(alone, rel=1e-12)
+    assert cp.conditional(target, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
+
+
+def test_products_over_many_rare_categories_do_not_vanish(rng):
+    rows = rng.integers(0, 2, (5, 20))
+    rows[1] = rows[0]
+    columns = [partial(naive.categorical_column, concentration=1e-25, categories=len(set(x))) for x in rows.T.tolist()]
+    target = cp.Mixture(rows, cp.Categorical(1e-25), cp.DirichletProcess(1.0))
+    assert_visits_are_right(target, naive.independent_columns(rows.tolist(), columns), rng, 1e-8)
 
 
 def test_counts_beyond_the_table_of_logarithms(rng):
@@ -617,7 +645,7 @@ def test_density_of_the_next_point(name, prior):
             continue
         clusters = [*naive.clusters(state), []]
         weights = np.array([law[(*state, k)] for k in range(len(clusters))])
-        for g, found in enumerate(density_at(target, case.grid, state)):
+        for g, found in enumerate(density_at(target, np.array(case.grid, dtype=object), state)):
             logs = [log_cluster((*c, 5 + g)) - (log_cluster(tuple(c)) if c else 0.0) for c in clusters]
             assert found == pytest.approx(weights @ np.exp(logs) / weights.sum(), rel=1e-9)
 
@@ -633,7 +661,21 @@ def test_densities_and_probabilities_sum_to_one():
     assert density_at(counts, np.arange(150), [0, 1, 0]).sum() == pytest.approx(1.0, abs=1e-12)
     words = cp.Mixture([["a", True], ["b", True], [None, False]], cp.Categorical(0.4))
     grid = [[word, answer] for word in "ab" for answer in (True, False)]
-    assert density_at(words, grid, [0, 1, 1]).sum() == pytest.approx(1.0, abs=1e-13)
+    assert density_at(words, np.array(grid, dtype=object), [0, 1, 1]).sum() == pytest.approx(1.0, abs=1e-13)
+
+
+def test_grids_may_be_lists_and_data_frames_as_data_may():
+    """Lists of numbers and text stay what they are, and columns of a data frame go by their names."""
+    pd = pytest.importorskip("pandas")
+    rows = [[1.5, "a", True], [0.5, "b", False], [2.5, "a", False]]
+    component = cp.Columns([(0, cp.NormalInverseGamma(0.0, 1.0, 1.0, 1.0)), ([1, 2], cp.Categorical())])
+    frame = pd.DataFrame(rows, columns=["x", "y", "z"])
+    target = cp.Mixture(rows, component)
+    exact = density_at(target, np.array(rows, dtype=object), [0, 1, 0])
+    assert np.array_equal(density_at(target, rows, [0, 1, 0]), exact)
+    named = cp.Mixture(frame, component)
+    assert np.array_equal(density_at(named, frame, [0, 1, 0]), exact)
+    assert np.array_equal(density_at(named, frame[["z", "x", "y"]], [0, 1, 0]), exact)
 
 
 # --- draws from the prior, other processes ---------------------------------------------------------------------------
@@ -668,7 +710,7 @@ def test_starts_from_the_prior_have_its_law(prior):
 
 def test_tables_of_n_points_are_no_law_of_the_next_one():
     """The mistake that the two tests above are there for: weights for n points used for n + 1."""
-    prior, density = PRIORS["mfm_geometric"]
+    prior, _ = PRIORS["mfm_geometric"]
     law = prior_law("mfm_geometric", 6)
     weights = np.exp([*prior.log_size(5)[[2, 3]], prior.log_new(5)[2]])
     exact = np.array([law[(0, 0, 1, 1, 1, k)] for k in range(3)])

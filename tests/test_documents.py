@@ -104,7 +104,7 @@ def test_own_target_page_is_the_example(tmp_path):
 def test_bernoulli_example_runs(capsys):
     bernoulli.main()
     out = capsys.readouterr().out
-    assert "Mixture(60 points x 12, Bernoulli(a=0.5, b=0.5)" in out
+    assert "Mixture of 60 points x 12\n- Points of a cluster follow Bernoulli(a=0.5, b=0.5)." in out
     assert "NOT MET" not in out
 
 

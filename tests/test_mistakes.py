@@ -16,6 +16,7 @@ from matplotlib import pyplot
 
 import copartition as cp
 import small
+from bernoulli import Bernoulli
 from copartition.couplings.simplex import optimal_plan
 from copartition.diagnostics.findings import verdict_of
 from copartition.diagnostics.variance import asymptotic_variance
@@ -170,7 +171,11 @@ def test_a_choice_without_a_weight_is_found_out():
         ),
         (
             lambda: cp.Mixture(np.ma.masked_equal([1.0, 2.0], 2.0), cp.Gaussian(1.0, 1.0), cp.DirichletProcess(1.0)),
-            "data must have no masked values",
+            "data must have an observed cell in every row, got none in row 1; leave it out",
+        ),
+        (  # a component of one's own gets an array without gaps
+            lambda: cp.Mixture(np.ma.masked_equal([1.0, 0.0], 0.0), Bernoulli(), cp.DirichletProcess(1.0)),
+            "data must have an observed cell in every row, got none in row 1",
         ),
         (lambda: cp.Mixture([1.0], cp.Gaussian(1.0, 1e200), cp.DirichletProcess(1.0)), "must not differ by more than"),
         (lambda: cp.conditional(small.coloring()[0], [0, 1, 2, 3, 4], 0), None),

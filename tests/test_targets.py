@@ -102,10 +102,13 @@ NAN = math.nan
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: cp.Mixture([1.0, NAN], GAUSSIAN, DP), r"data must be finite, got nan at index \(1,\)"),
+        (
+            lambda: cp.Mixture([1.0, NAN], GAUSSIAN, DP),
+            "data must have an observed cell in every row, got none in row 1",
+        ),
         (
             lambda: cp.Mixture([[1.0, 2.0], [3.0, np.inf]], GAUSSIAN, DP),
-            r"data must be finite, got inf at index \(1, 1\)",
+            "data must be finite, or NaN where not observed, got inf in row 1, column 1",
         ),
         (lambda: cp.Mixture([], GAUSSIAN, DP), "data must have at least one point and one column"),
         (lambda: cp.Mixture(np.zeros((3, 0)), GAUSSIAN, DP), "data must have at least one point and one column"),

@@ -14,6 +14,8 @@ from copartition import datasets
 EXAMPLES: dict[str, dict[str, Any]] = {
     # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
     "galaxies": {"data": datasets.galaxies, "noise_sd": 1.0, "mean_sd": 5.0, "mean": 21.0},
+    # Minutes; nothing is known of the clusters.
+    "faithful": {"data": datasets.faithful, "component": "normal"},
 }
 
 COMPONENTS = ("normal", "nig", "known")
@@ -67,13 +69,13 @@ def posterior_of(options: dict[str, Any]) -> cp.Mixture:
         if options["kinds"] or options["columns"]:
             raise click.UsageError("--as and --columns go with a file DATA.")
         preset = EXAMPLES[options["example"]]
-        name = name or "known"
-        data, component = preset["data"](), _of_numbers(name, options, preset if name == "known" else {})
-        data = _standardized([data], ["0"])[0] if options["standardize"] else data
+        name = name or preset.get("component", "known")
+        data, component = preset["data"](), _of_numbers(name, options, preset)
+        data = _standardized([data], [options["example"]])[0] if options["standardize"] else data
     elif options["data"]:
         data, component, name = _from_file(options, name)
     else:
-        raise click.UsageError("Give a file DATA, or --example galaxies.")
+        raise click.UsageError("Give a file DATA, or --example galaxies or faithful.")
     return cp.Mixture(data, component, _prior_of(options, is_known=name == "known"))
 
 

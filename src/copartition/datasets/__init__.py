@@ -1,6 +1,7 @@
 """Data: a bundled example, tables in files, and cells from counts of RNA molecules."""
 
 from copartition.datasets.cells import cells_from_counts, read_cells, read_counts, simulated_counts
+from copartition.datasets.faithful import faithful
 from copartition.datasets.galaxies import galaxies
 from copartition.datasets.kinds import KINDS, Column, read_kinds
 from copartition.datasets.tables import read_columns, read_table
@@ -9,6 +10,7 @@ __all__ = [
     "KINDS",
     "Column",
     "cells_from_counts",
+    "faithful",
     "galaxies",
     "read_cells",
     "read_columns",
