@@ -30,9 +30,7 @@ def fused(model, chain, n_choices, n):
     m, c = model[0], chain[0]
     x, parameters, table = m.points[n], m.parameters, m.table
     log_gammas, of_numbers = parameters[OF_COUNTS + 4 :], parameters[m.integers[1 + 2 * FIELDS + 5] :]
-    of_point = 0.0
-    for j in range(COUNTS):
-        of_point += x[FIRST_COUNT + j]
+    of_point = x[FACTORIALS + 1]
     for k in range(n_choices):
         size, sums = c.sizes[k], c.sums[k]
         product = 1.0

@@ -79,6 +79,9 @@ def part(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 inner = part(forceinline=True)
 """Decorator of a function that is called by kernels only, for every point: compiled as a part of each of them."""
 
+inlined = part(inline="always")
+"""The same, but put into its caller before that is optimised, so that what is known there shortens its loops."""
+
 outline = part(forceinline=False)  # said, because Numba would take it over from the function that calls
 """The same for long functions, or such as are called once a sweep: kernels keep one copy of them that they call."""
 

@@ -253,18 +253,18 @@ class Poisson(BlockComponent):
         from scipy.special import gammaln
 
         shape, rate, sizes = self.shape[columns[0]], self.rate[columns[0]], np.arange(n_points + 1.0)
-        most = np.nan_to_num(counts).max()
-        needed = self._totals[columns].max() + most + 1
+        seen = np.nan_to_num(counts)
+        needed = self._totals[columns].max() + seen.max() + 1
         length = int(min(needed, MOST_LOGARITHMS))
-        factorials = -gammaln(np.nan_to_num(counts) + 1.0).sum(axis=1, keepdims=True)
+        of_points = np.column_stack([-gammaln(seen + 1.0).sum(axis=1), seen.sum(axis=1), seen.max(axis=1)])
         return BlockArrays(
             discrete.POISSON,
             len(columns),
             table=np.column_stack([-np.log1p(1.0 / (rate + sizes)), np.log(rate + sizes + 1.0)]),
             parameters=np.concatenate(
-                [[shape, rate, most if length == needed else -1.0, length], gammaln(shape + np.arange(length))]
+                [[shape, rate, seen.max() if length == needed else -1.0, length], gammaln(shape + np.arange(length))]
             ),
-            **_with_observed(counts, self._missing[columns[0]]) | {"plain": factorials},
+            **_with_observed(counts, self._missing[columns[0]]) | {"plain": of_points},
         )
 
     def assumptions(self) -> list[str]:

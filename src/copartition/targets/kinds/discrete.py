@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from copartition.core.compiling import inner, outline
+from copartition.core.compiling import inlined, inner, outline
 
 CATEGORICAL, POISSON = 4, 5
 
@@ -34,44 +34,41 @@ def count_of(chain, place, k, j):
 # its first category, and again the number of all.
 
 
-@inner
-def add_categorical(model, chain, place, n_choices, n):
-    """Add the log probabilities of the observed cells of point n to the weights."""
+@inlined
+def of_categories(model, chain, m, c, place, k, n):
+    """Return the log probability of the observed cells of point n in cluster k."""
     if place.observed > 0:
-        add_observed_categorical(model, chain, place, n_choices, n)
-        return
-    m, c = model[0], chain[0]
-    each = m.parameters[place.parameters + 1 :]
-    for k in range(n_choices):
-        counts = c.sums[k][place.summed :]
-        total = m.table[c.sizes[k], place.table]
-        for first in range(0, place.width, AT_A_TIME):
-            # A slice, so that indices begin at 0: of others it is not known that they are not negative.
-            categories = m.points[n][place.plain + first :]
-            product = 1.0
-            for j in range(min(AT_A_TIME, place.width - first)):
-                category = np.uint64(categories[j])
-                product *= each[category] + counts[category]
-            total += math.log(product)
-        c.weights[k] += total
+        return of_observed_categories(model, chain, place, k, n)
+    total = m.table[c.sizes[k], place.table]
+    each, own = (
+        np.uint64(place.parameters + 1),
+        np.uint64(place.summed),
+    )  # unsigned, because codes are: no sign to check
+    for first in range(0, place.width, AT_A_TIME):
+        product = 1.0
+        for j in range(first, min(first + AT_A_TIME, place.width)):
+            category = np.uint64(m.points[n, place.plain + j])
+            product *= m.parameters[each + category] + c.sums[k, own + category]
+        total += math.log(product)
+    return total
 
 
 @outline
-def add_observed_categorical(model, chain, place, n_choices, n):
+def of_observed_categories(model, chain, place, k, n):
     """The same where cells are missing."""
-    points, parameters = model[0].points, model[0].parameters
-    sums, weights = chain[0].sums, chain[0].weights
+    points, parameters, sums = model[0].points, model[0].parameters, chain[0].sums
     each = place.parameters + 1
     of_all = each + int(parameters[place.parameters])
-    for k in range(n_choices):
-        for first in range(0, place.width, AT_A_TIME):
-            above = below = 1.0
-            for j in range(first, min(first + AT_A_TIME, place.width)):
-                category = int(points[n, place.plain + j])
-                if category >= 0:
-                    above *= parameters[each + category] + sums[k, place.summed + category]
-                    below *= parameters[of_all + j] + sums[k, place.observed + j]
-            weights[k] += math.log(above) - math.log(below)
+    total = 0.0
+    for first in range(0, place.width, AT_A_TIME):
+        above = below = 1.0
+        for j in range(first, min(first + AT_A_TIME, place.width)):
+            category = int(points[n, place.plain + j])
+            if category >= 0:
+                above *= parameters[each + category] + sums[k, place.summed + category]
+                below *= parameters[of_all + j] + sums[k, place.observed + j]
+        total += math.log(above) - math.log(below)
+    return total
 
 
 @outline
@@ -109,46 +106,38 @@ def log_gamma(model, place, total):
     return math.lgamma(parameters[place.parameters + SHAPE] + total)
 
 
-@inner
-def add_poisson(model, chain, place, n_choices, n):
-    """Add the log probabilities of the observed cells of point n to the weights.
+@inlined
+def of_counts(model, chain, m, c, place, k, n):
+    """Return the log probability of the observed cells of point n in cluster k.
 
-    The plain column is minus the sum of log x! over the cells of a point. The table has, by the number of observed
-    cells, the logs of ``(b + m) / (b + m + 1)`` and of ``b + m + 1``.
+    The plain columns are minus the sum of log x! over the cells of a point, their sum, and the largest. The table has,
+    by the number of observed cells, the logs of ``(b + m) / (b + m + 1)`` and of ``b + m + 1``.
     """
-    m, c, width = model[0], chain[0], place.width
-    x, log_gammas = m.points[n][place.summed :], m.parameters[place.parameters + LOG_GAMMAS :]
-    of_point = largest = 0.0
+    width = place.width
+    if place.observed > 0 or m.points[n, place.plain + 2] > m.parameters[place.parameters + LARGEST]:
+        return of_observed_counts(model, chain, place, k, n)
+    size, log_gammas = c.sizes[k], np.uint64(place.parameters + LOG_GAMMAS)
+    result, total = m.points[n, place.plain], width * m.parameters[place.parameters + SHAPE]
     for j in range(width):
-        of_point += x[j]
-        largest = max(largest, x[j])
-    if place.observed > 0 or largest > m.parameters[place.parameters + LARGEST]:
-        add_observed_poisson(model, chain, place, n_choices, n)
-        return
-    for k in range(n_choices):
-        size, sums = c.sizes[k], c.sums[k][place.summed :]
-        result, total = m.points[n, place.plain], width * m.parameters[place.parameters + SHAPE]
-        for j in range(width):
-            result += log_gammas[np.uint64(sums[j] + x[j])] - log_gammas[np.uint64(sums[j])]
-            total += sums[j]
-        c.weights[k] += result + total * m.table[size, place.table] - of_point * m.table[size, place.table + 1]
+        x, s = m.points[n, place.summed + j], c.sums[k, place.summed + j]
+        result += m.parameters[log_gammas + np.uint64(s + x)] - m.parameters[log_gammas + np.uint64(s)]
+        total += s
+    return result + total * m.table[size, place.table] - m.points[n, place.plain + 1] * m.table[size, place.table + 1]
 
 
 @outline
-def add_observed_poisson(model, chain, place, n_choices, n):
+def of_observed_counts(model, chain, place, k, n):
     """The same where cells are missing, or counts are too large for the table of log Gamma."""
-    points, table = model[0].points, model[0].table
-    sums, weights = chain[0].sums, chain[0].weights
+    points, table, sums = model[0].points, model[0].table, chain[0].sums
     shape = model[0].parameters[place.parameters + SHAPE]
-    for k in range(n_choices):
-        result = points[n, place.plain]
-        for j in range(place.width):
-            if place.observed == 0 or points[n, place.observed + j] > 0.0:
-                x, total = points[n, place.summed + j], sums[k, place.summed + j]
-                count = int(count_of(chain, place, k, j))
-                result += log_gamma(model, place, total + x) - log_gamma(model, place, total)
-                result += (shape + total) * table[count, place.table] - x * table[count, place.table + 1]
-        weights[k] += result
+    result = points[n, place.plain]
+    for j in range(place.width):
+        if place.observed == 0 or points[n, place.observed + j] > 0.0:
+            x, total = points[n, place.summed + j], sums[k, place.summed + j]
+            count = int(count_of(chain, place, k, j))
+            result += log_gamma(model, place, total + x) - log_gamma(model, place, total)
+            result += (shape + total) * table[count, place.table] - x * table[count, place.table + 1]
+    return result
 
 
 @outline

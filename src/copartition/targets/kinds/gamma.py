@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from copartition.core.compiling import inner, outline
+from copartition.core.compiling import inlined, inner, outline
 
 GAMMA = 2
 
@@ -34,36 +34,30 @@ NORMALISER, SHRINKAGE = range(2)
 WEIGHT, SHAPE, COLUMNS = range(3)
 
 
-@inner
-def add_log_predictive(model, chain, place, n_choices, n):
-    """Add the log predictive densities of point n to the weights."""
+@inlined
+def log_predictive_of(model, chain, m, c, place, k, n):
+    """Return the log predictive density of the observed cells of point n in cluster k."""
     if place.observed > 0:
-        add_where_observed(model, chain, place, n_choices, n)
-        return
-    m, c, width = model[0], chain[0], place.width
-    prior = m.parameters[place.parameters + COLUMNS :]
-    for k in range(n_choices):
-        size, sums = c.sizes[k], c.sums[k][place.summed :]
-        kappa = m.parameters[place.parameters + WEIGHT] + size
-        inverse, shrinkage = 1.0 / kappa, m.table[size, place.table + SHRINKAGE]
-        a = m.parameters[place.parameters + SHAPE] + 0.5 * size
-        total = width * m.table[size, place.table + NORMALISER]
-        for first in range(0, width, AT_A_TIME):
-            # Slices, so that indices begin at 0: of others it is not known that they are not negative.
-            x, s, mean_of = m.points[n][place.summed + first :], sums[first:], prior[first:]
-            squares, constant = sums[width + first :], prior[width + first :]
-            without = within = 1.0
-            for j in range(min(AT_A_TIME, width - first)):
-                mean = (mean_of[j] + s[j]) * inverse
-                b = max(constant[j] + squares[j] - kappa * mean * mean, 1.0)
-                difference = x[j] - mean
-                without *= b
-                within *= b + shrinkage * difference * difference
-            if within < LARGE:
-                total += a * math.log(without) - (a + 0.5) * math.log(within)
-            else:
-                total += one_by_one(model, chain, place, k, n, first)
-        c.weights[k] += total
+        return of_observed(model, chain, place, k, n)
+    width = place.width
+    size, prior, s = c.sizes[k], place.parameters + COLUMNS, place.summed
+    kappa = m.parameters[place.parameters + WEIGHT] + size
+    inverse, shrinkage = 1.0 / kappa, m.table[size, place.table + SHRINKAGE]
+    a = m.parameters[place.parameters + SHAPE] + 0.5 * size
+    total = width * m.table[size, place.table + NORMALISER]
+    for first in range(0, width, AT_A_TIME):
+        without = within = 1.0
+        for j in range(first, min(first + AT_A_TIME, width)):
+            mean = (m.parameters[prior + j] + c.sums[k, s + j]) * inverse
+            b = max(m.parameters[prior + width + j] + c.sums[k, s + width + j] - kappa * mean * mean, 1.0)
+            difference = m.points[n, s + j] - mean
+            without *= b
+            within *= b + shrinkage * difference * difference
+        if within < LARGE:
+            total += a * math.log(without) - (a + 0.5) * math.log(within)
+        else:
+            total += one_by_one(model, chain, place, k, n, first)
+    return total
 
 
 @outline
@@ -91,19 +85,17 @@ def scales_of(model, chain, place, k, n, j, count):
 
 
 @outline
-def add_where_observed(model, chain, place, n_choices, n):
-    """Add the log predictive densities of the observed cells of point n."""
-    points, table = model[0].points, model[0].table
-    sums, weights = chain[0].sums, chain[0].weights
-    for k in range(n_choices):
-        total = 0.0
-        for j in range(place.width):
-            if points[n, place.observed + j] > 0.0:
-                count = int(sums[k, place.observed + j])
-                a = model[0].parameters[place.parameters + SHAPE] + 0.5 * count
-                b, f = scales_of(model, chain, place, k, n, j, count)
-                total += table[count, place.table + NORMALISER] + a * math.log(b) - (a + 0.5) * math.log(f)
-        weights[k] += total
+def of_observed(model, chain, place, k, n):
+    """The same where cells are missing."""
+    points, table, sums = model[0].points, model[0].table, chain[0].sums
+    total = 0.0
+    for j in range(place.width):
+        if points[n, place.observed + j] > 0.0:
+            count = int(sums[k, place.observed + j])
+            a = model[0].parameters[place.parameters + SHAPE] + 0.5 * count
+            b, f = scales_of(model, chain, place, k, n, j, count)
+            total += table[count, place.table + NORMALISER] + a * math.log(b) - (a + 0.5) * math.log(f)
+    return total
 
 
 @outline

@@ -16,25 +16,23 @@ AT_A_TIME = 32  # columns in a product
 
 
 @inner
-def add_log_predictive(model, chain, place, n_choices, n):
-    """Add the log predictive densities of the observed cells of point n to the weights."""
-    sizes, weights, kappa = chain[0].sizes, chain[0].weights, model[0].parameters[place.parameters :]
-    x, is_observed = model[0].points[n][place.summed :], model[0].points[n][place.observed :]
-    for k in range(n_choices):
-        sums, counts = chain[0].sums[k][place.summed :], chain[0].sums[k][place.observed :]
-        squares = logs = 0.0
-        for first in range(0, place.width, AT_A_TIME):
-            product = 1.0
-            for j in range(first, min(first + AT_A_TIME, place.width)):
-                count, observed = float(sizes[k]), 1.0
-                if place.observed > 0:
-                    count, observed = counts[j], is_observed[j]
-                precision = kappa[j] + count
-                difference = x[j] * precision - sums[j]
-                squares += observed * difference * difference / (precision * (precision + 1.0))
-                product *= 1.0 + observed / precision
-            logs += math.log(product)
-        weights[k] -= 0.5 * (squares + logs)
+def log_predictive_of(model, chain, m, c, place, k, n):
+    """Return the log predictive density of the observed cells of point n in cluster k."""
+    kappa, x, is_observed = m.parameters[place.parameters :], m.points[n][place.summed :], m.points[n][place.observed :]
+    sums, counts = c.sums[k][place.summed :], c.sums[k][place.observed :]
+    squares = logs = 0.0
+    for first in range(0, place.width, AT_A_TIME):
+        product = 1.0
+        for j in range(first, min(first + AT_A_TIME, place.width)):
+            count, observed = float(c.sizes[k]), 1.0
+            if place.observed > 0:
+                count, observed = counts[j], is_observed[j]
+            precision = kappa[j] + count
+            difference = x[j] * precision - sums[j]
+            squares += observed * difference * difference / (precision * (precision + 1.0))
+            product *= 1.0 + observed / precision
+        logs += math.log(product)
+    return -0.5 * (squares + logs)
 
 
 @outline

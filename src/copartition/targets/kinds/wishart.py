@@ -138,17 +138,13 @@ def is_lost(c):
 
 
 @inner
-def add_log_predictive(model, chain, place, n_choices, n):
-    """Add the log predictive densities of point n to the weights."""
-    m, c = model[0], chain[0]
-    holder = c.holder[0]
-    for k in range(n_choices):
-        base = base_of(m, c, place, k, holder, distance_of_many(m, c, place, c.slots[k], n))
-        if base < LOST:
-            let_go(model, chain, k)
-            holder = -1
-            base = base_of(m, c, place, k, holder, distance_of_many(m, c, place, c.slots[k], n))
-        c.weights[k] += log_density_of(m, c, place, k, n, holder, math.log(base))
+def log_predictive_of(model, chain, m, c, place, k, n):
+    """Return the log predictive density of point n in cluster k."""
+    base = base_of(m, c, place, k, c.holder[0], distance_of_many(m, c, place, c.slots[k], n))
+    if base < LOST:
+        let_go(model, chain, k)
+        base = base_of(m, c, place, k, c.holder[0], distance_of_many(m, c, place, c.slots[k], n))
+    return log_density_of(m, c, place, k, n, c.holder[0], math.log(base))
 
 
 @outline
