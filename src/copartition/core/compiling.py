@@ -91,6 +91,10 @@ if JIT_DISABLED:
         """Return what kernels read back with ``[0]``, as the compiled version does with an address."""
         return (value,)
 
+    def member(pointer: Any, index: int) -> tuple[Any]:
+        """Return what kernels read back with ``[0]`` for a tuple within a tuple."""
+        return (pointer[0][index],)
+
 else:
 
     @intrinsic
@@ -105,6 +109,19 @@ else:
             return cgutils.alloca_once_value(builder, arguments[0])
 
         return types.CPointer(value)(value), store
+
+    @intrinsic(prefer_literal=True)
+    def member(typing_context: Any, pointer: Any, index: Any) -> Any:
+        """Return the address of a tuple within the tuple at an address: nothing is copied.
+
+        Which one must be a number that is known when the kernel is compiled.
+        """
+        place = index.literal_value
+
+        def find(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return cgutils.gep_inbounds(builder, arguments[0], 0, place)
+
+        return types.CPointer(pointer.dtype.types[place])(pointer, index), find
 
 
 class Kernel:

@@ -19,9 +19,9 @@ from numba import types
 
 from copartition.core.batch import AFTER, AHEAD, CENSORED, FINISHED, TOGETHER, Batch
 from copartition.core.books import have_met, recount_pair
-from copartition.core.compiling import inner, kernel, outline, reference
+from copartition.core.compiling import inner, kernel, member, outline, reference
 from copartition.core.starts import place_start
-from copartition.core.state import PLACE, STEPS, Coupled, Functionals, Law, Model, Pair, Stepper
+from copartition.core.state import PLACE, STEPS, Coupled, Functionals, Law, Model, Pair, Stepper, X, Y
 from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE, JOINED
 from copartition.core.types import type_of
 
@@ -68,9 +68,9 @@ def look(model, law, pair, functionals, batch):
                 return ASKING
             about[0] = 0
         else:
-            evaluate_all(model, law, reference(pair[0].x), functionals, h_x)
+            evaluate_all(model, law, member(pair, X), functionals, h_x)
             if both:
-                evaluate_all(model, law, reference(pair[0].y), functionals, h_y)
+                evaluate_all(model, law, member(pair, Y), functionals, h_y)
     if averaged:
         for c in range(len(total)):
             total[c] += h_x[c]
@@ -130,7 +130,7 @@ def begin_one(model, law, chain, stepper, batch, random):
 @outline
 def begin_replicate(model, law, pair, stepper, batch, random):
     """Put both chains at their starts and set the tally to nothing; return a status."""
-    x, y = reference(pair[0].x), reference(pair[0].y)
+    x, y = member(pair, X), member(pair, Y)
     if len(x[0].sizes) < batch[0].start_rows + 2 or len(y[0].sizes) < batch[0].start_rows + 2:
         return CROWDED
     tally = batch[0].tally
@@ -167,7 +167,7 @@ def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, li
     """Go on with a replicate until it ends or x has made `limit` steps in all; return a status."""
     tally, lag = batch[0].tally, batch[0].times.lag
     random = batch[0].seeds[batch[0].ended[0]]
-    x, moves, rule = reference(pair[0].x), reference(stepper[0].moves), reference(coupled[0].rule)
+    x, moves, rule = member(pair, X), reference(stepper[0].moves), reference(coupled[0].rule)
     while True:
         if tally.is_new[0]:
             status = join_chains(pair, batch) if tally.time[0] == lag else DONE

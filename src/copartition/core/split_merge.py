@@ -34,10 +34,10 @@ import numpy as np
 
 from copartition.core.books import recount_pair
 from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept, has_room
-from copartition.core.compiling import inner, outline, reference
+from copartition.core.compiling import inner, member, outline
 from copartition.core.exponential import LOWEST, exp_nonpositive
 from copartition.core.random import bits, shuffle, uniform, uniform_of
-from copartition.core.state import PLACE
+from copartition.core.state import PLACE, ROOM, SIDES
 from copartition.core.status import DONE, FULL, INVALID
 
 REJECTED = 0
@@ -60,10 +60,10 @@ class Draw(NamedTuple):
 
 
 @inner
-def grow(model, law, sides, n, row):
-    """Put point n into a row of growing clusters."""
+def grow(model, law, sides, n, row, keeps):
+    """Put point n into a row of growing clusters; `keeps` says whether the target keeps anything for it."""
     add_to_row(model, sides, n, row)
-    if law[0].keeps:
+    if keeps:
         enter_kept(model, law, sides, n, row)
 
 
@@ -85,13 +85,14 @@ def begin_sides(model, law, sides, i, j):
     for row in range(3):
         s.sizes[row] = 0
         clear_row(s.sums, row)
-    grow(model, law, sides, i, 0)
+    keeps = law[0].keeps
+    grow(model, law, sides, i, 0, keeps)
     law[0].log_predictive(model, sides, 2, j)
     gain = s.weights[1] - s.weights[0]
-    grow(model, law, sides, j, 1)
+    grow(model, law, sides, j, 1, keeps)
     if law[0].has_log_merge == 0:
-        grow(model, law, sides, i, 2)
-        grow(model, law, sides, j, 2)
+        grow(model, law, sides, i, 2, keeps)
+        grow(model, law, sides, j, 2, keeps)
     return gain
 
 
@@ -120,11 +121,11 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     sides over that of all points in one cluster.
     """
     room = moves[0].room
-    s = room.sides
-    sides = reference(s)
+    sides = member(member(moves, ROOM), SIDES)
+    s = sides[0]
     labels, log_size = chain[0].labels, model[0].log_size
     cluster_i = labels[draw.i]
-    by_predictive = law[0].has_log_merge == 0
+    by_predictive, keeps = law[0].has_log_merge == 0, law[0].keeps
     log_ratio = begin_sides(model, law, sides, draw.i, draw.j)
     rows = 3 if by_predictive else 2
     noted = 0
@@ -163,8 +164,8 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
         noted += side
         if by_predictive:
             log_ratio += s.weights[side] - s.weights[2]
-            grow(model, law, sides, n, 2)
-        grow(model, law, sides, n, side)
+            grow(model, law, sides, n, 2, keeps)
+        grow(model, law, sides, n, side, keeps)
     return noted, log_q - math.log(product), log_ratio
 
 
@@ -175,9 +176,10 @@ def try_split(model, law, chain, moves, draw):
     if log_q == -np.inf:
         return REJECTED
     c = chain[0]
-    s = moves[0].room.sides
+    sides = member(member(moves, ROOM), SIDES)
+    s = sides[0]
     if law[0].has_log_merge:
-        log_ratio = -law[0].log_merge(model, reference(s), 0, 1)
+        log_ratio = -law[0].log_merge(model, sides, 0, 1)
     old, new = c.labels[draw.i], c.n_clusters[0]
     log_ratio += log_prior_of_split(model, moves, new, s.sizes[0], s.sizes[1])
     if log_ratio != log_ratio or log_q != log_q:
@@ -193,8 +195,8 @@ def try_split(model, law, chain, moves, draw):
         c.sums[old, d] = s.sums[0, d]
         c.sums[new, d] = s.sums[1, d]
     if law[0].keeps:
-        copy_kept(reference(s), 0, chain, old)
-        copy_kept(reference(s), 1, chain, new)
+        copy_kept(sides, 0, chain, old)
+        copy_kept(sides, 1, chain, new)
     c.n_clusters[0] += 1
     return ACCEPTED
 

@@ -192,6 +192,10 @@ class Moves(NamedTuple):
     room: Dealing
 
 
+# Places of tuples within `Moves` and `Dealing`.
+ROOM, SIDES = Moves._fields.index("room"), Dealing._fields.index("sides")
+
+
 # --- two chains ------------------------------------------------------------------------------------------------------
 
 
@@ -300,6 +304,11 @@ class Pair(NamedTuple):
     phase: Int1
     ratios: Float1
 
+
+# Places of tuples within `Pair`, for `copartition.core.compiling.member`.
+X, Y, SHADOW_X, SHADOW_Y, NAMES_X, NAMES_Y = (
+    Pair._fields.index(name) for name in ("x", "y", "shadow_x", "shadow_y", "names_x", "names_y")
+)
 
 # partner(pair, n_x, n_y, total_x, total_y, i, u) -> j: see `copartition.couplings`.
 partner_signature = types.int64(

@@ -10,7 +10,7 @@ from numba import types
 
 from copartition.core.books import have_met, recount_pair
 from copartition.core.clusters import choices, rebuild_if_due, reset, take_out
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel, member, reference
 from copartition.core.conditional import weigh
 from copartition.core.split_merge import grow, move_chain, move_pair
 from copartition.core.starts import place_start
@@ -24,6 +24,8 @@ from copartition.core.state import (
     Moves,
     Pair,
     Stepper,
+    X,
+    Y,
     functional_signature,
     step_chain_signature,
     step_pair_signature,
@@ -121,7 +123,7 @@ def reset_chain(model, law, chain, labels):
 @kernel(types.void(model_type, law_type, chain_type, types.int64, types.int64))
 def grow_row(model, law, chain, n, k):
     """Add point n to a row of growing clusters, see `copartition.core.split_merge`."""
-    grow(reference(model), reference(law), reference(chain), n, k)
+    grow(reference(model), reference(law), reference(chain), n, k, law.keeps)
 
 
 @kernel(types.void(model_type, law_type, chain_type, functional_type, float1, float1))
@@ -136,7 +138,7 @@ def evaluate_chain(model, law, chain, evaluate, parameters, out):
 @kernel(step_pair_signature)
 def step_pair(model, law, pair, moves, rule, random, progress):
     """Go on with a step of both chains; return a status."""
-    x, y = reference(pair[0].x), reference(pair[0].y)
+    x, y = member(pair, X), member(pair, Y)
     if progress[PLACE] == 0:
         choose_phase(model, pair, rule)
     if progress[PLACE] < len(x[0].labels):

@@ -33,12 +33,12 @@ import math
 
 from copartition.core.books import put_into_both, take_out_of_both
 from copartition.core.clusters import choices, copy_array, copy_chain, has_room, put_in
-from copartition.core.compiling import inner, outline, reference
+from copartition.core.compiling import inner, member, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.exponential import LOWEST
 from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
 from copartition.core.random import draw, uniform
-from copartition.core.state import PLACE
+from copartition.core.state import NAMES_X, NAMES_Y, PLACE, SHADOW_X, SHADOW_Y
 from copartition.core.status import DONE, FULL, WRONG_PARTNER
 from copartition.core.sweeps import keep_matched
 
@@ -97,8 +97,8 @@ def step_together(model, law, pair, x, y, rule, random, n):
 def separate(pair, x, y):
     """Let the chains part at the point at hand, whose laws are in their weights: shadows begin where they are."""
     p = pair[0]
-    copy_chain(x, reference(p.shadow_x))
-    copy_chain(y, reference(p.shadow_y))
+    copy_chain(x, member(pair, SHADOW_X))
+    copy_chain(y, member(pair, SHADOW_Y))
     copy_array(p.matched.there, p.names_x.there)
     copy_array(p.matched.back, p.names_x.back)
     copy_array(p.matched.back, p.names_y.there)
@@ -168,8 +168,8 @@ def place_parted(model, law, pair, x, y, rule, random, n):
     """
     p = pair[0]
     ratios = p.ratios
-    shadow_x, shadow_y = reference(p.shadow_x), reference(p.shadow_y)
-    names_x, names_y = reference(p.names_x), reference(p.names_y)
+    shadow_x, shadow_y = member(pair, SHADOW_X), member(pair, SHADOW_Y)
+    names_x, names_y = member(pair, NAMES_X), member(pair, NAMES_Y)
     n_x, n_y = choices(model, x), choices(model, y)
     of_x, of_y = x[0].weights, y[0].weights
     total_x, total_y = x[0].total[0], y[0].total[0]
@@ -192,7 +192,7 @@ def place_parted(model, law, pair, x, y, rule, random, n):
 def step_parted(model, law, pair, x, y, rule, random, n):
     """Place point n after the chains have parted; return a status."""
     p = pair[0]
-    shadow_x, shadow_y = reference(p.shadow_x), reference(p.shadow_y)
+    shadow_x, shadow_y = member(pair, SHADOW_X), member(pair, SHADOW_Y)
     row_x, row_y = x[0].labels[n], y[0].labels[n]
     before_x, before_y = x[0].n_clusters[0], y[0].n_clusters[0]
     matching = rule[0].uses_matching > 0
@@ -205,10 +205,10 @@ def step_parted(model, law, pair, x, y, rule, random, n):
         return status
     p.shadow_x.total[0] = p.shadow_y.total[0] = 1.0
     if p.ratios[0] > 0.0:
-        names = reference(p.names_x)
+        names = member(pair, NAMES_X)
         p.shadow_y.total[0] = weigh_shadow(model, law, shadow_y, names, n, row_x, count_x < before_x, count_x)
     if p.ratios[1] > 0.0:
-        names = reference(p.names_y)
+        names = member(pair, NAMES_Y)
         p.shadow_x.total[0] = weigh_shadow(model, law, shadow_x, names, n, row_y, count_y < before_y, count_y)
     for total in (p.shadow_x.total[0], p.shadow_y.total[0]):
         if not total > 0.0:
@@ -226,7 +226,7 @@ def sweep_whole(model, law, pair, x, y, rule, random, progress):
     for n in range(progress[PLACE], len(x[0].labels)):
         room = has_room(model, x) and has_room(model, y)
         if room and phase[0] == PARTED:
-            room = has_room(model, reference(pair[0].shadow_x)) and has_room(model, reference(pair[0].shadow_y))
+            room = has_room(model, member(pair, SHADOW_X)) and has_room(model, member(pair, SHADOW_Y))
         status = FULL
         if room and phase[0] == TOGETHER:
             status = step_together(model, law, pair, x, y, rule, random, n)
