@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
+from copartition.datasets import faithful
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "models.md"
 MARK, END = "<!-- sensitivity -->", "<!-- end -->"
@@ -43,12 +44,11 @@ CHANGES: dict[str, Change] = {
 def tables() -> dict[str, np.ndarray]:
     """Return the three tables."""
     from palmerpenguins import load_penguins
-    from plotnine.data import faithful
     from sklearn.datasets import load_iris
 
     measured = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     return {
-        "Old Faithful": faithful.to_numpy(float),
+        "Old Faithful": faithful(),
         "iris": load_iris().data,
         "penguins": load_penguins()[measured].dropna().to_numpy(float),
     }

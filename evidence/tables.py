@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition.datasets import galaxies
+from copartition.datasets import faithful, galaxies
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-tables.md"
 FIGURES = Path(tempfile.gettempdir()) / "real-tables.json"
@@ -85,13 +85,12 @@ def principal(data: np.ndarray, count: int, standardise: bool = True) -> np.ndar
 def tables() -> dict[str, Callable[[], np.ndarray]]:
     """Return all tables by name, each made when it is called for."""
     from palmerpenguins import load_penguins
-    from plotnine.data import faithful
     from sklearn import datasets
 
     measured = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
     return {
         "galaxies": galaxies,
-        "Old Faithful": lambda: faithful.to_numpy(float),
+        "Old Faithful": faithful,
         "iris": lambda: datasets.load_iris().data,
         "penguins": lambda: load_penguins()[measured].dropna().to_numpy(float),
         "wine, 5 components": lambda: principal(datasets.load_wine().data, 5),

@@ -3,8 +3,7 @@
 272 eruptions of the geyser: how long each took, and how long the wait for the next one was. The covariances of the
 clusters are unknown, and nothing is chosen by hand.
 
-Run it with ``python examples/faithful.py``; it writes ``out/faithful.png``. The data come with
-``pip install plotnine``.
+Run it with ``python examples/faithful.py``; it writes ``out/faithful.png`` and a page, ``out/faithful.html``.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from plotnine.data import faithful
 
 import copartition as cp
+from copartition.datasets import faithful
 
 SHADES = [0.95, 0.9, 0.84, 0.77, 0.68, 0.56]
 MARKERS = ["o", "^", "s", "D", "v", "P", "X", "*"]
@@ -26,8 +25,9 @@ MARKERS = ["o", "^", "s", "D", "v", "P", "X", "*"]
 
 def main(folder: Path = Path("out"), replicates: int = 200, cells: int = 40) -> None:
     """Write the picture into a folder."""
-    posterior = cp.Mixture(faithful, cp.NormalInverseWishart())
-    print(*posterior.assumptions(), sep="\n")
+    eruptions = faithful()
+    posterior = cp.Mixture(eruptions, cp.NormalInverseWishart())
+    print(posterior)
     tuned = cp.tune(posterior, cp.n_clusters(), seed=1)
 
     minutes, wait = np.linspace(1, 6, cells), np.linspace(35, 105, cells)
@@ -56,7 +56,7 @@ def main(folder: Path = Path("out"), replicates: int = 200, cells: int = 40) -> 
     for k in range(clusters.labels.max() + 1):
         inside = clusters.labels == k
         style = {"marker": MARKERS[k % 8], "color": f"C{k}", "label": f"cluster {k + 1}, {inside.sum()} eruptions"}
-        right.scatter(*faithful[inside].to_numpy().T, s=22, linewidths=0.5, edgecolors="white", **style)
+        right.scatter(*eruptions[inside].T, s=22, linewidths=0.5, edgecolors="white", **style)
     right.set(xlabel="length of an eruption, minutes", ylabel="wait for the next one, minutes")
     right.set_title("Eruptions by consensus cluster, over the density of the next one")
     right.legend(frameon=False, loc="upper left")
@@ -65,7 +65,8 @@ def main(folder: Path = Path("out"), replicates: int = 200, cells: int = 40) -> 
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "faithful.png", dpi=110)
     plt.close(figure)
-    print(f"Wrote {folder / 'faithful.png'}.")
+    cp.write_report(e, folder / "faithful.html", "Old Faithful, 272 eruptions")
+    print(f"Wrote {folder / 'faithful.png'} and {folder / 'faithful.html'}.")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 344 penguins of three species, with four measurements, their island and their sex; 19 cells are missing. The data frame
 is taken as it is. The clustering does not know the species: they are what it is held against.
 
-Run it with ``python examples/penguins.py``; it writes ``out/penguins.png``. The data come with
-``pip install palmerpenguins``.
+Run it with ``python examples/penguins.py``; it writes ``out/penguins.png`` and a page, ``out/penguins.html``. The data
+come with ``pip install palmerpenguins``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(folder: Path = Path("out"), replicates: int = 200) -> None:
     penguins = load_penguins()
     columns = cp.Columns([(MEASURED, cp.NormalInverseGamma()), (["island", "sex"], cp.Categorical())])
     posterior = cp.Mixture(penguins, columns)
-    print(*posterior.assumptions(), sep="\n")
+    print(posterior)
     tuned = cp.tune(posterior, cp.n_clusters(), seed=1)
     e = cp.estimate(posterior, [cp.n_clusters(), cp.co_clustering()], settings=tuned, replicates=replicates, seed=1)
     print(e.select("n_clusters"))
@@ -69,7 +69,8 @@ def main(folder: Path = Path("out"), replicates: int = 200) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "penguins.png", dpi=110, bbox_inches="tight")
     plt.close(figure)
-    print(f"Wrote {folder / 'penguins.png'}.")
+    cp.write_report(e, folder / "penguins.html", "344 penguins")
+    print(f"Wrote {folder / 'penguins.png'} and {folder / 'penguins.html'}.")
 
 
 if __name__ == "__main__":

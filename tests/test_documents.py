@@ -11,6 +11,9 @@ import pytest
 import bernoulli
 import galaxies
 import meeting
+from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.step import Step
+from copartition.core.random import stream
 from copartition.diagnostics.findings import HEADLINES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +28,8 @@ def test_example_in_the_readme_runs(capsys):
     (code,) = blocks("README.md")
     exec(compile(code, "README.md", "exec"), {})
     out = capsys.readouterr().out
-    assert out.startswith("lag=")
+    assert out.startswith("Mixture of 100 points x 2")
+    assert "\nlag=" in out
     assert "largest_clusters(4)[3]" in out
 
 
@@ -75,7 +79,7 @@ def test_example_on_meeting_writes_its_picture(tmp_path, capsys):
 @pytest.mark.compiled
 def test_own_target_page_is_the_example(tmp_path):
     """The page's code, put together into a file, gives the same law as `examples/bernoulli.py`."""
-    function, component, direct, merge, check = blocks("docs/own-target.md")
+    function, component, direct, merge, _, check = blocks("docs/own-target.md")
     answers = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(float)
     file = tmp_path / "page.py"
     file.write_text(
@@ -120,3 +124,21 @@ def test_links_in_the_documents_lead_somewhere():
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if not link.startswith("http"):
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.compiled
+def test_what_the_page_on_own_targets_keeps_is_the_range_of_every_cluster(tmp_path):
+    function, *_, keeping, _ = blocks("docs/own-target.md")
+    file = tmp_path / "page.py"
+    given = (
+        "import numpy as np\npoints, prior = np.array([[1.0], [0.0], [1.0], [0.0], [1.0]]), cp.DirichletProcess(1.0)"
+    )
+    file.write_text("\n".join([function, given, keeping.replace("keeping=", "parameters=[1.0, 1.0], keeping=")]))
+    scope: dict = {}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    target = scope["target"]
+    labels = np.array([0, 1, 0, 0, 1])
+    chain = advance_chain(target, Step(), chain_at(target, labels), stream(1, 0), 20)
+    for k in range(int(chain.n_clusters[0])):
+        values = target.model.points[chain.labels == k, 0]
+        assert chain.kept[chain.slots[k]].tolist() == [values.min(), values.max()]

@@ -175,7 +175,7 @@ def test_a_choice_without_a_weight_is_found_out():
         ),
         (  # a component of one's own gets an array without gaps
             lambda: cp.Mixture(np.ma.masked_equal([1.0, 0.0], 0.0), Bernoulli(), cp.DirichletProcess(1.0)),
-            "data must have an observed cell in every row, got none in row 1",
+            "data must have no masked values",
         ),
         (lambda: cp.Mixture([1.0], cp.Gaussian(1.0, 1e200), cp.DirichletProcess(1.0)), "must not differ by more than"),
         (lambda: cp.conditional(small.coloring()[0], [0, 1, 2, 3, 4], 0), None),

@@ -76,7 +76,7 @@ def move_kept(model, law, chain, n, k):
     enter_kept(model, law, chain, n, k)
 
 
-@inner
+@outline
 def enter_kept(model, law, chain, n, k):
     """Tell the target that point n is in cluster k now, the size of which includes it."""
     if chain[0].sizes[k] == 1:

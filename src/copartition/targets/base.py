@@ -88,8 +88,10 @@ class Keeping:
     scratch: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("begin", "enter", "leave"):
-            if not isinstance(getattr(self, name), Kernel):
+        signatures = {"begin": begin_signature, "enter": enter_signature, "leave": leave_signature}
+        for name, signature in signatures.items():
+            given = getattr(self, name)
+            if not isinstance(given, Kernel) or given.signature != signature:
                 raise TypeError(
                     f"{name} must be a function decorated with copartition.{name}_cluster, got "
                     f"{shorten(getattr(self, name))}."
@@ -190,6 +192,8 @@ class Target:
             )
         if log_merge is not None and not isinstance(log_merge, Kernel):
             raise TypeError(f"log_merge must be a function decorated with copartition.log_merge, got {log_merge!r}.")
+        if keeping is not None and not isinstance(keeping, Keeping):
+            raise TypeError(f"keeping must be a Keeping, got {shorten(keeping)}.")
         rows = finite_array("points", points, (2,))
         if len(rows) == 0:
             raise ValueError(f"points must have at least one row, got an array of shape {rows.shape}.")
@@ -285,7 +289,8 @@ def can_be_drawn(target: Target) -> bool:
     now, next_one = target.model.log_new, _log_weights(target.prior, "log_new", target.n_points + 1)
     length = min(len(now), len(next_one))
     same_sizes = _log_weights(target.prior, "log_size", target.n_points + 1)[:-1]
-    return np.array_equal(now[:length], next_one[:length]) and np.array_equal(target.model.log_size, same_sizes)
+    # What is said of no clusters at all does not matter: the first point has no choice.
+    return np.array_equal(now[1:length], next_one[1:length]) and np.array_equal(target.model.log_size, same_sizes)
 
 
 def _log_weights(prior: Prior, method: str, n_points: int) -> np.ndarray:

@@ -229,17 +229,22 @@ class BlockComponent(Component):
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
         """Return the blocks of a resolved component: rows of points for these cells, tables for that many points."""
 
+    def used(self, cells: Cells) -> Cells:
+        """Return the columns that are looked at: all."""
+        return cells
+
     def prepare(self, data: Cells) -> Prepared:
         """Return the compiled functions and their arrays."""
-        check_observed(data)
+        check_observed(self.used(data))
         resolved = self.resolve(data)
         return prepared(resolved.blocks(data, data.shape[0]), resolved)
 
     def transform(self, data: Cells) -> np.ndarray:
         """Return rows of points for new data, every cell of which must be there."""
-        if data.missing().any():
-            row, column = np.argwhere(data.missing())[0]
-            raise ValueError(f"grid must be finite, got no value in {data.title(int(column))}, row {row}.")
+        cells = self.used(data)
+        if cells.missing().any():
+            row, column = np.argwhere(cells.missing())[0]
+            raise ValueError(f"grid must be finite, got no value in {cells.title(int(column))}, row {row}.")
         return rows_of(self.blocks(data, 0))
 
 

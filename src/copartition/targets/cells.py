@@ -19,7 +19,7 @@ class Cells:
     Parameters
     ----------
     columns : sequence of arrays or series
-    names : sequence of str, optional
+    names : sequence, optional
         What they are called; left out, they go by their numbers.
     numbers : sequence of int, optional
         Where they stood in the table that they are from.
@@ -31,9 +31,10 @@ class Cells:
     """
 
     def __init__(
-        self, columns: Sequence[Any], names: Sequence[str] | None = None, numbers: Sequence[int] | None = None
+        self, columns: Sequence[Any], names: Sequence[Any] | None = None, numbers: Sequence[int] | None = None
     ) -> None:
         self._columns = list(columns)
+        self.keys = None if names is None else list(names)  # as they were given: not all names are text
         self.names = None if names is None else [str(name) for name in names]
         self._numbers = list(range(len(self._columns)) if numbers is None else numbers)
         self.shape = (len(self._columns[0]) if self._columns else 0, len(self._columns))
@@ -48,10 +49,11 @@ class Cells:
 
     def position(self, column: Any) -> int:
         """Return the number of the column of a name or a number."""
-        if self.names is not None and column in self.names:
-            if self.names.count(column) > 1:
-                raise ValueError(f"data must have one column named {column!r}, got {self.names.count(column)}.")
-            return self.names.index(column)
+        for names in (self.keys or [], self.names or []):
+            if column in names:
+                if names.count(column) > 1:
+                    raise ValueError(f"data must have one column named {column!r}, got {names.count(column)}.")
+                return names.index(column)
         if isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < self.shape[1]:
             return int(column)
         known = f"0 to {self.shape[1] - 1}" if self.names is None else ", ".join(self.names[:12])
@@ -59,7 +61,7 @@ class Cells:
 
     def subset(self, positions: Sequence[int]) -> Cells:
         """Return some of the columns."""
-        names = None if self.names is None else [self.names[j] for j in positions]
+        names = None if self.keys is None else [self.keys[j] for j in positions]
         return Cells([self._columns[j] for j in positions], names, [self._numbers[j] for j in positions])
 
     def numbers(self) -> np.ndarray:
@@ -139,7 +141,7 @@ def cells_of(data: Any, name: str = "data") -> Cells:
         What to call it in an error.
     """
     if hasattr(data, "iloc") and hasattr(data, "columns"):
-        cells = Cells([data.iloc[:, j] for j in range(data.shape[1])], [str(column) for column in data.columns])
+        cells = Cells([data.iloc[:, j] for j in range(data.shape[1])], list(data.columns))
     elif hasattr(data, "get_columns"):
         cells = Cells([column.to_numpy() for column in data.get_columns()], data.columns)
     elif hasattr(data, "iloc"):
@@ -165,10 +167,12 @@ def check_observed(cells: Cells) -> np.ndarray:
 def _array(data: Any, name: str) -> np.ndarray:
     if data is None or isinstance(data, str):
         raise TypeError(f"{name} must be an array of numbers, got {shorten(data)}.")
-    if isinstance(data, np.ma.MaskedArray):
-        data = np.ma.filled(data.astype(np.float64), np.nan)
     try:
+        if isinstance(data, np.ma.MaskedArray):
+            data = np.ma.filled(data.astype(np.float64), np.nan)
         array = np.asarray(data)
+        if array.dtype.kind in "cmM":
+            raise TypeError("complex numbers and dates")
         if array.dtype.kind not in "biuf":
             array = np.array(data, dtype=object)
     except (TypeError, ValueError):

@@ -33,7 +33,7 @@ class Columns(BlockComponent):
     3
     """
 
-    _positions: list[list[int]]  # of the columns of each part, when the component has met data
+    _positions: list[list[int]] | tuple[()] = ()  # of the columns of each part, when the component has met data
 
     def __init__(self, parts: Sequence[tuple[Any, Component]]) -> None:
         if isinstance(parts, str | dict) or not hasattr(parts, "__len__") or not len(parts):
@@ -53,19 +53,22 @@ class Columns(BlockComponent):
             if not self.parts[-1][0]:
                 raise ValueError(f"columns of a part must be one or more, got none for {shorten(component)}.")
 
+    def used(self, cells: Cells) -> Cells:
+        """Return the columns that are named."""
+        positions = self._positions or self._find(cells)
+        return cells.subset([position for part in positions for position in part])
+
+    def _find(self, cells: Cells) -> list[list[int]]:
+        return [[cells.position(column) for column in columns] for columns, _ in self.parts]
+
     def resolve(self, cells: Cells) -> Self:
         """Return the same component, with all numbers of its parts set that were left out."""
         resolved = copy.copy(self)
-        resolved._positions = [[cells.position(column) for column in columns] for columns, _ in self.parts]
+        resolved._positions = self._find(cells)
         used = [position for positions in resolved._positions for position in positions]
         twice = next((position for position in used if used.count(position) > 1), None)
         if twice is not None:
             raise ValueError(f"columns must be in one part each, got {cells.title(twice)} twice.")
-        missing = cells.missing()[:, used].all(axis=1)
-        if missing.any():
-            raise ValueError(
-                f"data must have an observed cell in every row, got none in row {missing.argmax()}; leave it out."
-            )
         resolved.parts = [
             ([cells.label(position) for position in positions], component.resolve(cells.subset(positions)))
             for positions, (_, component) in zip(resolved._positions, self.parts, strict=True)

@@ -200,11 +200,6 @@ class Gaussian(BlockComponent):
     def _prepare_complete(self, data: np.ndarray) -> Prepared:
         n_points, n_columns = data.shape
         kappa, axes = self._coordinates(n_columns)
-        if not np.all((kappa > 1e-300) & (kappa < 1e300)):
-            raise ValueError(
-                "noise and mean covariances must not differ by more than floating point numbers can hold, got a ratio "
-                f"of {shorten(kappa.min())}."
-            )
         volume = np.log(axes).sum() if axes.ndim == 1 else np.linalg.slogdet(axes)[1]
         constant = volume - 0.5 * n_columns * np.log(2.0 * np.pi)
         points = self._rows(data)
@@ -255,9 +250,16 @@ class Gaussian(BlockComponent):
         if self.noise_cov is None and self.mean_cov is None:
             noise = column_array("noise_sd", self.noise_sd, n_columns)
             with np.errstate(over="ignore", under="ignore"):
-                return (noise / column_array("mean_sd", self.mean_sd, n_columns)) ** 2, 1.0 / noise
-        noise_cov = _covariance("noise", self.noise_sd, self.noise_cov, n_columns)
-        return _diagonalise(noise_cov, _covariance("mean", self.mean_sd, self.mean_cov, n_columns))
+                kappa, axes = (noise / column_array("mean_sd", self.mean_sd, n_columns)) ** 2, 1.0 / noise
+        else:
+            noise_cov = _covariance("noise", self.noise_sd, self.noise_cov, n_columns)
+            kappa, axes = _diagonalise(noise_cov, _covariance("mean", self.mean_sd, self.mean_cov, n_columns))
+        if not np.all((kappa > 1e-300) & (kappa < 1e300)):
+            raise ValueError(
+                "noise and mean covariances must not differ by more than floating point numbers can hold, got a ratio "
+                f"of {shorten(kappa.min())}."
+            )
+        return kappa, axes
 
     def __repr__(self) -> str:
         shown = []

@@ -103,6 +103,7 @@ class Mixture(Target):
             raise TypeError(f"component must be a Component such as NormalInverseWishart(), got {component!r}.")
         cells: Any = cells_of(data) if component.takes_cells else _numbers("data", data)
         self.shape = cells.shape
+        self._names = getattr(cells, "keys", None)
         prepared = component.prepare(cells)
         if not isinstance(prepared, Prepared):
             raise TypeError(f"prepare of {type(component).__name__} must return a Prepared, got {shorten(prepared)}.")
@@ -122,6 +123,8 @@ class Mixture(Target):
     def with_points(self, data: Any) -> Mixture:
         """Return the same law, whose compiled function also knows new points: rows after those of the data."""
         cells: Any = cells_of(data, "grid") if self.component.takes_cells else _numbers("grid", data)
+        if self._names is not None and getattr(cells, "names", None) is not None:
+            cells = cells.subset([cells.position(name) for name in self._names])
         if cells.shape[1] != self.shape[1]:
             raise ValueError(f"grid must be points with {self.shape[1]} column(s), got shape {np.shape(data)}.")
         rows = np.asarray(self.component.transform(cells), dtype=np.float64)

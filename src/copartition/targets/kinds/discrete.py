@@ -20,6 +20,7 @@ from copartition.core.compiling import inlined, inner, outline
 CATEGORICAL, POISSON = 4, 5
 
 AT_A_TIME = 16  # columns in a product
+TINY, LARGE = 1e-280, 1e280
 
 
 @inner
@@ -49,7 +50,20 @@ def of_categories(model, chain, m, c, place, k, n):
         for j in range(first, min(first + AT_A_TIME, place.width)):
             category = np.uint64(m.points[n, place.plain + j])
             product *= m.parameters[each + category] + c.sums[k, own + category]
-        total += math.log(product)
+        in_range = TINY < product < LARGE
+        total += math.log(product) if in_range else sum_of_logs(model, chain, place, k, n, first)
+    return total
+
+
+@outline
+def sum_of_logs(model, chain, place, k, n, first):
+    """Return the logs of the numerators of some columns, where their product is not a number of the machine."""
+    total = 0.0
+    for j in range(first, min(first + AT_A_TIME, place.width)):
+        category = int(model[0].points[n, place.plain + j])
+        if category >= 0:
+            weight = model[0].parameters[place.parameters + 1 + category]
+            total += math.log(weight + chain[0].sums[k, place.summed + category])
     return total
 
 
@@ -67,7 +81,22 @@ def of_observed_categories(model, chain, place, k, n):
             if category >= 0:
                 above *= parameters[each + category] + sums[k, place.summed + category]
                 below *= parameters[of_all + j] + sums[k, place.observed + j]
-        total += math.log(above) - math.log(below)
+        in_range = TINY < above < LARGE and TINY < below < LARGE
+        if in_range:
+            total += math.log(above) - math.log(below)
+        else:
+            total += sum_of_logs(model, chain, place, k, n, first) - sum_of_totals(model, chain, place, k, n, first)
+    return total
+
+
+@outline
+def sum_of_totals(model, chain, place, k, n, first):
+    """The same for the denominators, where cells are missing."""
+    total = 0.0
+    of_all = place.parameters + 1 + int(model[0].parameters[place.parameters])
+    for j in range(first, min(first + AT_A_TIME, place.width)):
+        if model[0].points[n, place.plain + j] >= 0.0:
+            total += math.log(model[0].parameters[of_all + j] + chain[0].sums[k, place.observed + j])
     return total
 
 

@@ -13,6 +13,7 @@ from copartition.core.compiling import inner, outline
 KNOWN = 3
 
 AT_A_TIME = 32  # columns in a product
+LARGE = 1e300
 
 
 @inner
@@ -31,8 +32,20 @@ def log_predictive_of(model, chain, m, c, place, k, n):
             difference = x[j] * precision - sums[j]
             squares += observed * difference * difference / (precision * (precision + 1.0))
             product *= 1.0 + observed / precision
-        logs += math.log(product)
+        logs += math.log(product) if product < LARGE else sum_of_logs(model, chain, place, k, n, first)
     return -0.5 * (squares + logs)
+
+
+@outline
+def sum_of_logs(model, chain, place, k, n, first):
+    """Return the logs of the factors of some columns, where their product is not a number of the machine."""
+    total = 0.0
+    for j in range(first, min(first + AT_A_TIME, place.width)):
+        count, observed = float(chain[0].sizes[k]), 1.0
+        if place.observed > 0:
+            count, observed = chain[0].sums[k, place.observed + j], model[0].points[n, place.observed + j]
+        total += math.log(1.0 + observed / (model[0].parameters[place.parameters + j] + count))
+    return total
 
 
 @outline
