@@ -10,10 +10,12 @@ import pytest
 
 import bernoulli
 import galaxies
+import galaxies_unknown
 import meeting
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import Step
 from copartition.core.random import stream
+from copartition.datasets import faithful
 from copartition.diagnostics.findings import HEADLINES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -142,3 +144,26 @@ def test_what_the_page_on_own_targets_keeps_is_the_range_of_every_cluster(tmp_pa
     for k in range(int(chain.n_clusters[0])):
         values = target.model.points[chain.labels == k, 0]
         assert chain.kept[chain.slots[k]].tolist() == [values.min(), values.max()]
+
+
+@pytest.mark.compiled
+def test_page_on_models_runs(capsys):
+    """A precision that takes no time; the plot is drawn, and the law of the prior sums to 1."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    pytest.importorskip("palmerpenguins")
+    first, penguins, prior, afterwards = blocks("docs/models.md")
+    scope: dict = {"data": faithful()}
+    for code in (first, "import copartition as cp\n" + penguins, prior, afterwards.replace("0.002", "0.05")):
+        exec(compile(code, "docs/models.md", "exec"), scope)
+        if code is first:
+            assert capsys.readouterr().out.startswith("Mixture of 272 points x 2")
+    assert scope["law"].sum() == pytest.approx(1.0)
+    assert scope["e"].components[-1] == "concentration"
+
+
+@pytest.mark.compiled
+def test_the_example_with_everything_unknown_writes_what_it_says(tmp_path):
+    galaxies_unknown.main(tmp_path, replicates=6)
+    for file in ("galaxies-clusters.png", "galaxies-unknown.html"):
+        assert (tmp_path / file).stat().st_size > 10_000
