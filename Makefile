@@ -1,7 +1,7 @@
 # make install   set up .venv with the package and all that tests and benchmarks use
 # make test      formatter check, linter, type checker, all tests, and coverage of the kernels in plain Python
 # make run       the main job: every figure of the paper into out/paper, with a page, in ten minutes or less
-# make evidence  statistical evidence that takes longer than tests may, written to docs/evidence.md
+# make evidence  statistical evidence that takes longer than tests may, written to pages in docs/
 # make bench     speed, as ratios within one run, written to benchmarks/RESULTS.md
 # make format    let ruff format and fix what it can
 
@@ -45,6 +45,8 @@ run: $(READY)
 
 evidence: $(READY)
 	$(BIN)/python evidence/run.py
+	$(BIN)/python evidence/sensitivity.py
+	$(BIN)/python evidence/tables.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -22,8 +22,8 @@ import trust  # noqa: E402
 HEAD = [
     "# Evidence",
     "",
-    "Written by `make evidence`. The targets scalar, diagonal, full, proportional, coloring and bernoulli are those of",
-    "`tests/small.py`: five points, all partitions enumerated.",
+    "Written by `make evidence`. The targets scalar, diagonal, full, proportional, coloring, bernoulli, wishart, gaps",
+    "and mixed are those of `tests/small.py`: a few points, all partitions enumerated.",
 ]
 
 
