@@ -517,27 +517,48 @@ def test_products_over_many_columns_do_not_overflow(rng):
 
 
 def test_products_over_many_known_columns_do_not_overflow(rng):
-    """A wide prior for the means: each of 32 factors is 1e10, and a new cluster is likelier than one far away."""
+    """A wide prior for the means: each of 32 factors is 1e12, and a new cluster is likelier than one far away."""
     data = rng.normal(0, 1, (4, 40))
     data[2:] += 1e4
-    complete = cp.Mixture(data, cp.Gaussian(1.0, 1e5), cp.DirichletProcess(1.0))
+    complete = cp.Mixture(data, cp.Gaussian(1.0, 1e6), cp.DirichletProcess(1.0))
     assert cp.conditional(complete, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
-    data[0, 0] = NAN
-    columns = [partial(naive.known_column, noise_sd=1.0, mean_sd=1e5, mean=0.0)] * 40
-    target = cp.Mixture(data, cp.Gaussian(1.0, 1e5), cp.DirichletProcess(1.0))
-    chain = chain_at(target, np.array([0, 0, -1, 0]))
-    log_weights(target.model, target.law, chain, 2, 2)
-    alone = naive.independent_columns(data, columns)([2])
-    assert chain.weights[1] + target.log_constant == pytest.approx(alone, rel=1e-12)
+    data[0, :5] = data[0, 7:] = data[1, 5] = NAN  # a cluster that is known by two cells leaves all else open
+    columns = [partial(naive.known_column, noise_sd=1.0, mean_sd=1e6, mean=0.0)] * 40
+    log_cluster = naive.independent_columns(data, columns)
+    target = cp.Mixture(data, cp.Gaussian(1.0, 1e6), cp.DirichletProcess(1.0))
+    chain = chain_at(target, np.array([0, -1, 1, 1]))
+    log_weights(target.model, target.law, chain, 3, 1)
+    near, alone = log_cluster([0, 1]) - log_cluster([0]), log_cluster([1])
+    assert chain.weights[0] - chain.weights[2] == pytest.approx(near - alone, abs=1e-3)  # the twin inverts a matrix
+    log_weights(target.model, target.law, chain, 3, 2)
+    alone = log_cluster([2])
+    assert chain.weights[2] + target.log_constant == pytest.approx(alone, rel=1e-12)
+    part = cp.Mixture(
+        np.nan_to_num(data[1:]), cp.Columns([(range(40), cp.Gaussian(1.0, 1e6))]), cp.DirichletProcess(1.0)
+    )
+    chain = chain_at(part, np.array([0, -1, 0]))
+    log_weights(part.model, part.law, chain, 2, 1)
+    assert chain.weights[1] + part.log_constant == pytest.approx(alone, rel=1e-12)
     assert cp.conditional(target, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
 
 
-def test_products_over_many_rare_categories_do_not_vanish(rng):
-    rows = rng.integers(0, 2, (5, 20))
+@pytest.mark.parametrize("concentration", [1e-60, 1e25])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_products_over_many_categories_stay_in_range(concentration, gaps, rng):
+    """Probabilities are those of a cluster that is all alike, or of one that takes no notice of its points."""
+    rows = rng.integers(0, 2, (5, 20)).astype(object)
     rows[1] = rows[0]
-    columns = [partial(naive.categorical_column, concentration=1e-25, categories=len(set(x))) for x in rows.T.tolist()]
-    target = cp.Mixture(rows, cp.Categorical(1e-25), cp.DirichletProcess(1.0))
-    assert_visits_are_right(target, naive.independent_columns(rows.tolist(), columns), rng, 1e-8)
+    if gaps:
+        rows[2, :18] = rows[1, 18:] = rows[4, 3] = None
+    counts = [len({cell for cell in column if cell is not None}) for column in rows.T]
+    of_one = partial(naive.categorical_column, concentration=concentration)
+    log_cluster = naive.independent_columns(rows.tolist(), [partial(of_one, categories=n) for n in counts])
+    target = cp.Mixture(rows, cp.Categorical(concentration), cp.DirichletProcess(1.0))
+    if concentration < 1:
+        assert_visits_are_right(target, log_cluster, rng, 1e-8)
+    else:  # where the twin has no digits left
+        law, prior = cp.conditional(target, [0, 0, 1, 0, 2], 0), np.array([2, 1, 1, 1]) / 5
+        np.testing.assert_allclose(law, prior, rtol=1e-9)
 
 
 def test_counts_beyond_the_table_of_logarithms(rng):
@@ -706,6 +727,28 @@ def test_starts_from_the_prior_have_its_law(prior):
     counts = trips.counts[laws.codes(list(law))]
     assert counts.sum() == draws
     assert chi_square_is_plausible(counts, np.array(list(law.values())) * draws, 1e-5)
+
+
+class ByPoints:
+    """A prior whose weight of a second cluster depends on the number of points, which it does not explain."""
+
+    def __init__(self, depends):
+        self.depends = depends
+
+    def log_size(self, n_points):
+        return np.log(np.arange(n_points + 1.0) + 1.0)
+
+    def log_new(self, n_points):
+        return np.log([n_points, n_points if self.depends else 3.0, *[2.0] * (n_points - 1)])
+
+
+def test_starts_are_drawn_from_priors_that_can_be_only():
+    of_both = [cp.Mixture([0.0, 1.0, 3.0], cp.Gaussian(1.0, 2.0), ByPoints(depends)) for depends in (False, True)]
+    assert check_start(of_both[0], "prior").is_random
+    with pytest.raises(
+        ValueError, match=r"init 'prior' needs a method mixing\(\) of ByPoints, whose weights depend on"
+    ):
+        check_start(of_both[1], "prior")
 
 
 def test_tables_of_n_points_are_no_law_of_the_next_one():
