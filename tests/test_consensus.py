@@ -31,10 +31,10 @@ def exact_loss(loss, states, law, similarity, labels):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_random_posteriors_are_minimised_exactly(loss, monkeypatch):
-    """Sixty posteriors over all partitions of 3 to 7 points, some concentrated, some spread; the search alone."""
+    """Thirty posteriors over all partitions of 3 to 7 points, some concentrated, some spread; the search alone."""
     monkeypatch.setattr(module, "ALL_OF", 0)
     rng = np.random.default_rng(1)
-    for _ in range(10 if JIT_DISABLED else 60):
+    for _ in range(10 if JIT_DISABLED else 30):
         states = naive.all_partitions(int(rng.integers(3, 7 if JIT_DISABLED else 8)))
         law = rng.dirichlet(np.full(len(states), rng.choice([0.01, 0.05, 1.0])))
         similarity = naive.similarity(states, law)
