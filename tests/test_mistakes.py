@@ -320,6 +320,7 @@ def test_a_functional_may_weigh_a_new_cluster_when_all_rows_are_taken():
 
 
 @pytest.mark.parametrize("data", [[0.0, 1.0], [-100.0, 100.0]])
+@pytest.mark.compiled
 def test_tuning_of_an_easy_target_gives_numbers(data):
     """Where many pairs share the largest meeting time the tail is empty; 0 x infinity was NaN."""
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))

@@ -35,7 +35,7 @@ from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
 STAGE_PAIRS = 100
-PATIENCE = 1024  # the longest lag that is tried because most chains are still at their start
+PATIENCE = 256  # the longest lag that is tried because most chains are still at their start
 CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
 COMPONENTS = 200  # of a functional that the pilot looks at
 CHAINS = 8
@@ -64,7 +64,7 @@ def tune(
     """Choose lag, burn-in and horizon for `estimate` from a pilot.
 
     The lag is doubled until a chain that has run for as long is close to its target, by `tv_bound`, and the meeting
-    times no longer grow; further, up to 1,024, while most chains are still where they started. Then `pairs` pairs tell
+    times no longer grow; further, up to 256, while most chains are still where they started. Then `pairs` pairs tell
     how often a burn-in is too short and what that costs, and a few ordinary chains how variable the functional is. The
     pilot draws other random numbers than `estimate` does with the same seed, so estimates with its settings are as
     unbiased as any.
