@@ -12,29 +12,43 @@ import naive
 import small
 from copartition.runs.stopping import FIRST, UntilPrecise, stopping_rule
 
+
+class Values:
+    """Values of replicates, as a rule sees them; `sizes` are those of the functionals."""
+
+    def __init__(self, values, sizes=(1,)):
+        self.values = values
+        self.sizes = sizes
+        self.count = len(values)
+
+    def moments(self):
+        for number, part in enumerate(np.split(self.values, np.cumsum(self.sizes)[:-1], axis=1)):
+            yield number, part.mean(axis=0), part.var(axis=0, ddof=1)
+
+
 QUICK = {"burn_in": 2, "min_sweeps": 8, "lag": 2}
 
 
 def test_rule_predicts_and_grows_by_no_more_than_four_times():
     values = np.random.default_rng(1).normal(size=(200, 1))
     variance = values.var(ddof=1)
-    assert UntilPrecise(0.1, None).next(np.zeros((0, 1)), [1]) == FIRST
-    assert UntilPrecise(10.0, None).next(values, [1]) is None
-    assert UntilPrecise(0.05, None).next(values, [1]) == int(1.02 * variance / 0.05**2)
-    assert UntilPrecise(0.001, None).next(values, [1]) == 800
-    assert UntilPrecise(0.001, None, most=300).next(values, [1]) == 300
-    assert UntilPrecise(0.001, None, most=200).next(values, [1]) is None
-    assert UntilPrecise(0.001, None).next(np.ones((200, 1)), [1]) is None  # a constant is known at once
+    assert UntilPrecise(0.1, None).next(Values(np.zeros((0, 1)))) == FIRST
+    assert UntilPrecise(10.0, None).next(Values(values)) is None
+    assert UntilPrecise(0.05, None).next(Values(values)) == int(1.02 * variance / 0.05**2)
+    assert UntilPrecise(0.001, None).next(Values(values)) == 800
+    assert UntilPrecise(0.001, None, most=300).next(Values(values)) == 300
+    assert UntilPrecise(0.001, None, most=200).next(Values(values)) is None
+    assert UntilPrecise(0.001, None).next(Values(np.ones((200, 1)))) is None  # a constant is known at once
 
 
 def test_relative_precision_is_to_the_largest_of_each_functional():
     values = np.random.default_rng(1).normal([1000.0, 10.0, 0.0], size=(400, 3))
     rule = UntilPrecise(None, 0.001)
     # The second and third belong together: 0.001 x 10 is asked of both, of the first alone 0.001 x 1000.
-    needed = rule._needed(values, [1, 2])
+    needed = rule._needed(Values(values, [1, 2]))
     assert needed == pytest.approx(max(values[:, 1:].var(axis=0, ddof=1)) / 0.01**2, rel=0.02)
     both = UntilPrecise(0.005, 0.001)
-    assert both._needed(values, [1, 2]) == pytest.approx(max(values.var(axis=0, ddof=1)) / 0.005**2)
+    assert both._needed(Values(values, [1, 2])) == pytest.approx(max(values.var(axis=0, ddof=1)) / 0.005**2)
 
 
 def test_precision_is_reached_and_no_more_is_run_than_needed():

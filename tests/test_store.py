@@ -67,8 +67,7 @@ def test_replicates_that_are_there_already_are_not_written_twice(tmp_path):
 
     short = {"burn_in": 1, "min_sweeps": 2, "lag": 1, "seed": 1}
     e = cp.estimate(POSTERIOR, cp.n_clusters(), replicates=5, store=tmp_path / "run.db", **short)
-    description = {**e.made_by, "components": e.components}
-    store = Store(tmp_path / "run.db", description)
+    store = Store(tmp_path / "run.db", e.made_by)
     store.append(store.read())
     assert store.read().indices.tolist() == [0, 1, 2, 3, 4]
     store.close()

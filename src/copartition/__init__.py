@@ -19,6 +19,7 @@ from copartition.diagnostics.consensus import Consensus, consensus
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import (
     Functional,
+    cluster_similarity,
     cluster_sizes_histogram,
     co_clustering,
     concentration,
@@ -26,8 +27,10 @@ from copartition.functionals import (
     evaluation,
     functional,
     largest_clusters,
+    memberships,
     n_clusters,
     n_components,
+    nearest_pairs,
     predictive_density,
 )
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
@@ -106,6 +109,7 @@ __all__ = [
     "__version__",
     "begin_cluster",
     "canonical",
+    "cluster_similarity",
     "cluster_sizes_histogram",
     "co_clustering",
     "concentration",
@@ -123,8 +127,10 @@ __all__ = [
     "log_merge",
     "log_predictive",
     "meeting_times",
+    "memberships",
     "n_clusters",
     "n_components",
+    "nearest_pairs",
     "overlaps",
     "partner",
     "plots",

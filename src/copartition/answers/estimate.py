@@ -11,7 +11,7 @@ import numpy as np
 from copartition.answers.sample import Sample
 from copartition.diagnostics import efficiency, robust
 from copartition.diagnostics.findings import Finding, findings_of
-from copartition.results.replicates import Replicates
+from copartition.results.replicates import Moments, Replicates
 from copartition.results.store import Store
 from copartition.view import export
 
@@ -57,7 +57,7 @@ class Estimate(Replicates):
         level : float
             Of the bootstrap interval.
         """
-        return robust.trimmed_mean(self.values, self.components, proportion, level)
+        return robust.trimmed_mean(self.all_values("trimmed_mean"), self.components, proportion, level)
 
     def median_of_means(self, groups: int = 20, level: float = 0.95) -> robust.RobustSummary:
         """Return the median of the means of groups of replicates. **Not unbiased.**
@@ -69,12 +69,12 @@ class Estimate(Replicates):
         level : float
             Of the bootstrap interval.
         """
-        return robust.median_of_means(self.values, self.components, groups, level)
+        return robust.median_of_means(self.all_values("median_of_means"), self.components, groups, level)
 
     @property
     def heaviest_share(self) -> np.ndarray:
         """The share of the variance of each component that the heaviest 1 % of the replicates have (normal: 8 %)."""
-        return robust.heaviest_share(self.values)
+        return robust.heaviest_share(self.all_values("heaviest_share"))
 
     @property
     def findings(self) -> list[Finding]:
@@ -105,13 +105,15 @@ class Estimate(Replicates):
 
     def summary(self, rows: int = 20) -> str:
         """Return a table for a person to read, of at most so many components."""
-        low, high = self.interval()
-        width = max(len(name) for name in self.components)
+        shown = self.components[:rows]
+        mean, stderr = self.mean[:rows], self.stderr[:rows]
+        half = self.margins() * stderr
+        width = max(len(name) for name in shown)
         lines = [f"{'':{width}}  {'mean':>12}  {'stderr':>9}  95 % interval"]
         lines += [
-            f"{name:{width}}  {mean:12.6g}  {error:9.2g}  {a:.6g} to {b:.6g}"
-            for name, mean, error, a, b in zip(self.components, self.mean, self.stderr, low, high, strict=True)
-        ][:rows]
+            f"{name:{width}}  {value:12.6g}  {error:9.2g}  {value - margin:.6g} to {value + margin:.6g}"
+            for name, value, error, margin in zip(shown, mean, stderr, half, strict=True)
+        ]
         if len(self.components) > rows:
             lines.append(f"... and {len(self.components) - rows} more components")
         settings = self.made_by["settings"]
@@ -143,6 +145,8 @@ class Estimate(Replicates):
         """
         store = Store(path)
         try:
-            return cls.of(store.read(), store.description)
+            outcomes, sums = store.read(), store.read_sums()
+            moments = None if sums is None else Moments.of(sums, len(outcomes.indices), store.description)
+            return cls.of(outcomes, store.description, moments=moments)
         finally:
             store.close()

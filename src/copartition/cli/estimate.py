@@ -88,7 +88,8 @@ def estimate(
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
             sys.exit(130)
     if options["as_json"]:
-        click.echo(json.dumps(_as_json(e) | ({} if t is None else {"tuned": {"reasons": t.reasons}})))
+        found = _as_json(e) | ({} if t is None else {"tuned": {"reasons": t.reasons}})
+        click.echo(json.dumps(found, default=np.ndarray.tolist))
         return
     if t is not None:
         click.echo(f"{t}\n")
@@ -129,12 +130,16 @@ def _numbers(values: np.ndarray) -> list[float | None]:
 
 
 def _as_json(e: cp.Estimate) -> dict[str, Any]:
-    low, high = e.interval()
+    """Return all of an estimate but what is streamed, of which only the names are told: `export` writes it."""
+    kept = [part for part in e.parts() if not part.streamed]
+    ends = [part.interval() for part in kept]
+    low, high = (np.concatenate([np.zeros(0), *[pair[i] for pair in ends]]) for i in (0, 1))
     return {
-        "components": e.components,
-        "mean": e.mean.tolist(),
-        "stderr": _numbers(e.stderr),
+        "components": [name for part in kept for name in part.components],
+        "mean": [value for part in kept for value in part.mean.tolist()],
+        "stderr": [value for part in kept for value in _numbers(part.stderr)],
         "interval": {"level": 0.95, "low": _numbers(low), "high": _numbers(high)},
+        "streamed": e.streamed,
         "replicates": len(e.values),
         "censored": e.censored,
         "biased": e.is_biased,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.core.state import Moves
-from copartition.core.types import Float1, Float2, Int1, UInt2
+from copartition.core.types import Float1, Float2, Int1, UInt2, UShort2
 
 AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
 
@@ -76,6 +76,26 @@ class Diary(NamedTuple):
     written: Int1
 
 
+class Record(NamedTuple):
+    """The clusterings that a replicate averages over, and how often each counts: for what is worked out at its end.
+
+    Attributes
+    ----------
+    points : int64 array (points)
+        The points whose labels are recorded. Of length 0: there is no record.
+    labels : uint16 array (lines, points)
+    weights : int64 array (lines)
+        How often each line counts; less than nothing for chains that are subtracted.
+    written : int64 array (1)
+        Number of lines written.
+    """
+
+    points: Int1
+    labels: UShort2
+    weights: Int1
+    written: Int1
+
+
 class Question(NamedTuple):
     """What the kernel asks of Python where functionals are written in Python.
 
@@ -118,10 +138,11 @@ class Batch(NamedTuple):
     stopped_at : int64 array (1)
         The point at which it stopped if there was no law to go on by.
     values : float64 array (replicates, components)
-        The estimates H.
+        The estimates H, of the components that are kept: the first ones of those that are evaluated.
     meeting_times, met, costs : int64 arrays (replicates)
     tally : Tally
     diary : Diary
+    record : Record
     question : Question
     """
 
@@ -142,6 +163,7 @@ class Batch(NamedTuple):
     costs: Int1
     tally: Tally
     diary: Diary
+    record: Record
     question: Question
 
 
@@ -169,3 +191,8 @@ def new_tally(components: int) -> Tally:
 def new_diary(lines: int = 0, components: int = 0) -> Diary:
     """Return an empty diary; of no lines where none is kept."""
     return Diary(np.zeros(lines, dtype=np.int64), np.zeros((lines, components)), number())
+
+
+def new_record(points: np.ndarray, lines: int) -> Record:
+    """Return an empty record of so many lines; of no points where none is kept."""
+    return Record(points, np.zeros((lines, len(points)), dtype=np.uint16), np.zeros(lines, dtype=np.int64), number())

@@ -22,7 +22,7 @@ from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, member, outline, reference
 from copartition.core.starts import place_start
 from copartition.core.state import PLACE, STEPS, Coupled, Functionals, Law, Model, Pair, Stepper, X, Y
-from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE, JOINED
+from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE, JOINED, RECORD_FULL
 from copartition.core.types import type_of
 
 # --- looking at the states -------------------------------------------------------------------------------------------
@@ -32,6 +32,17 @@ from copartition.core.types import type_of
 def correction_weight(t, burn_in, horizon, lag):
     """Return w_t, the number of times that the difference at time t is counted."""
     return (t - burn_in) // lag - (max(lag, t - horizon) + lag - 1) // lag + 1
+
+
+@inner
+def write_down(record, labels, weight):
+    """Add a clustering to a record, if it counts."""
+    line = record.written[0]
+    if weight != 0:
+        for k in range(len(record.points)):
+            record.labels[line, k] = labels[record.points[k]]
+        record.weights[line] = weight
+        record.written[0] += 1
 
 
 @inner
@@ -58,8 +69,11 @@ def look(model, law, pair, functionals, batch):
     corrected = apart and t >= times.burn_in + times.lag
     noted = t >= times.lag and tally.stage[0] <= TOGETHER and len(diary.distances) > 0
     compared = noted and apart and diary.differences.shape[1] > 0
+    recorded = len(b.record.points) > 0 and (averaged or corrected)
     if noted and diary.written[0] == len(diary.distances):
         return DIARY_FULL
+    if recorded and b.record.written[0] + 2 > len(b.record.weights):
+        return RECORD_FULL
     if averaged or corrected or compared:
         both = corrected or compared
         if b.question.is_asked:
@@ -71,11 +85,14 @@ def look(model, law, pair, functionals, batch):
             evaluate_all(model, law, member(pair, X), functionals, h_x)
             if both:
                 evaluate_all(model, law, member(pair, Y), functionals, h_y)
+    weight = correction_weight(t, times.burn_in, times.horizon, times.lag) if corrected else 0
+    if recorded:
+        write_down(b.record, pair[0].x.labels, weight + 1 if averaged else weight)
+        write_down(b.record, pair[0].y.labels, -weight)
     if averaged:
         for c in range(len(total)):
             total[c] += h_x[c]
     if corrected:
-        weight = correction_weight(t, times.burn_in, times.horizon, times.lag)
         for c in range(len(total)):
             total[c] += weight * (h_x[c] - h_y[c])
     if noted:
@@ -141,6 +158,7 @@ def begin_replicate(model, law, pair, stepper, batch, random):
     tally.cost[0] = 2 * batch[0].start_steps
     pair[0].distance[0] = 0
     batch[0].question.about[0] = 0
+    batch[0].record.written[0] = 0
     for c in range(len(tally.total)):
         tally.total[c] = 0.0
     status = begin_one(model, law, x, stepper, batch, random)
@@ -197,7 +215,7 @@ def end_replicate(batch):
     b = batch[0]
     i = b.ended[0]
     kept = b.times.horizon - b.times.burn_in + 1
-    for c in range(len(b.tally.total)):
+    for c in range(b.values.shape[1]):
         b.values[i, c] = b.tally.total[c] / kept
     b.meeting_times[i] = b.tally.meeting_time[0]
     b.met[i] = b.tally.stage[0] == FINISHED

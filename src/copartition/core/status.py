@@ -14,3 +14,4 @@ CROWDED = 5  # two chains with many rows, most of them empty by now, are about t
 ASKING = 6  # functionals written in Python are to be evaluated
 DIARY_FULL = 7  # what was written down is to be taken out
 JOINED = 8  # two chains are about to run together, and it was asked to be told
+RECORD_FULL = 9  # there is no room for more clusterings that are to be recorded

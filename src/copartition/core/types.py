@@ -19,12 +19,16 @@ int1 = types.Array(types.int64, 1, "C")
 int2 = types.Array(types.int64, 2, "C")
 uint1 = types.Array(types.uint64, 1, "C")
 uint2 = types.Array(types.uint64, 2, "C")
+short1 = types.Array(types.int16, 1, "C")
+ushort2 = types.Array(types.uint16, 2, "C")
+narrow1 = types.Array(types.int32, 1, "C")
 
 Float1 = Annotated[np.ndarray, float1]
 Float2 = Annotated[np.ndarray, float2]
 Int1 = Annotated[np.ndarray, int1]
 Int2 = Annotated[np.ndarray, int2]
 UInt2 = Annotated[np.ndarray, uint2]
+UShort2 = Annotated[np.ndarray, ushort2]
 
 
 @cache

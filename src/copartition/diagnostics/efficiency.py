@@ -8,6 +8,7 @@ Atchade 2020, section 3.1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,7 +39,7 @@ class Inefficiency:
     sweeps: np.ndarray
     seconds: np.ndarray
     stderr: np.ndarray
-    components: list[str] = field(repr=False)
+    components: Sequence[str] = field(repr=False)
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.components)
@@ -54,15 +55,16 @@ def inefficiency(e: Replicates, reference: Draws) -> Inefficiency:
         raise TypeError(f"reference must be what sample returns, got {shorten(reference)}.")
     if len(e.values) < 2:
         raise ValueError("inefficiency needs at least two replicates, got one.")
-    same = [part for part in e.parts() if part.components == reference.components]
+    same = [part for part in e.parts() if list(part.components) == list(reference.components)]
     part = same[0] if same else e.select(reference.functional)
     components = len(part.components)
     if components != reference.draws.shape[2]:
         raise ValueError(
             f"reference must have {components} components as the estimate has, got {reference.draws.shape[2]}."
         )
-    deviation = (part.values - part.mean) ** 2
-    variance = part.values.var(axis=0, ddof=1)
+    values = part.all_values("inefficiency")
+    deviation = (values - part.mean) ** 2
+    variance = values.var(axis=0, ddof=1)
     cost, seconds = part.sweeps.mean(), part.seconds.mean()
     chains, kept, _ = reference.draws.shape
     seconds_a_sweep = reference.seconds.sum() / (chains * (kept + reference.burn_in))

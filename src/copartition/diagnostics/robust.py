@@ -6,6 +6,7 @@ not free: a trimmed mean and a median of means estimate something a little diffe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ class RobustSummary:
     high: np.ndarray
     method: str
     level: float
-    components: list[str] = field(repr=False)
+    components: Sequence[str] = field(repr=False)
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.components)
@@ -48,7 +49,7 @@ class RobustSummary:
         return "\n".join(lines)
 
 
-def trimmed_mean(values: np.ndarray, components: list[str], proportion: float, level: float) -> RobustSummary:
+def trimmed_mean(values: np.ndarray, components: Sequence[str], proportion: float, level: float) -> RobustSummary:
     """Return the mean without the smallest and the largest values; see `Estimate.trimmed_mean`."""
     if not 0.0 < probability("proportion", proportion) < 0.5:
         raise ValueError(f"proportion must lie between 0 and 0.5, got {proportion!r}.")
@@ -65,7 +66,7 @@ def trimmed_mean(values: np.ndarray, components: list[str], proportion: float, l
     return _summary(trimmed(values), np.array(resampled), method, components, level)
 
 
-def median_of_means(values: np.ndarray, components: list[str], groups: int, level: float) -> RobustSummary:
+def median_of_means(values: np.ndarray, components: Sequence[str], groups: int, level: float) -> RobustSummary:
     """Return the median of the means of groups of replicates; see `Estimate.median_of_means`."""
     groups = integer("groups", groups, 1)
     if groups > len(values):
@@ -77,7 +78,7 @@ def median_of_means(values: np.ndarray, components: list[str], groups: int, leve
 
 
 def _summary(
-    value: np.ndarray, resampled: np.ndarray, method: str, components: list[str], level: float
+    value: np.ndarray, resampled: np.ndarray, method: str, components: Sequence[str], level: float
 ) -> RobustSummary:
     level = confidence(level)
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=0)

@@ -8,12 +8,13 @@ Python function.
 from copartition.functionals.base import Functional, arranged, as_list, bind_all, evaluate_at, evaluation, functional
 from copartition.functionals.clusters import (
     cluster_sizes_histogram,
-    co_clustering,
     largest_clusters,
     n_clusters,
 )
 from copartition.functionals.density import predictive_density
 from copartition.functionals.distance import distance_to
+from copartition.functionals.memberships import cluster_similarity, memberships
+from copartition.functionals.pairs import co_clustering, nearest_pairs
 from copartition.functionals.prior import concentration, n_components
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "arranged",
     "as_list",
     "bind_all",
+    "cluster_similarity",
     "cluster_sizes_histogram",
     "co_clustering",
     "concentration",
@@ -29,7 +31,9 @@ __all__ = [
     "evaluation",
     "functional",
     "largest_clusters",
+    "memberships",
     "n_clusters",
     "n_components",
+    "nearest_pairs",
     "predictive_density",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,15 @@ import numpy as np
 from copartition.core.compiling import Kernel, kernel
 from copartition.core.state import FUNCTIONALS, Chain, Functionals, functional_signature
 from copartition.core.steps import evaluate_chain
+from copartition.names import Names
 from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
 evaluation = kernel(functional_signature, "model, chain, law, parameters, out")
 """Decorator of a functional's compiled function ``f(model, chain, law, parameters, out)``."""
+
+
+MOST_KEPT = 10_000  # components of which every value of every replicate is kept
 
 
 class Functional:
@@ -33,7 +38,16 @@ class Functional:
         Names of the components.
     about : dict, optional
         What a plot needs to know of the components: the ``grid`` of a density, the ``points`` of a co-clustering.
+    counts : bool
+        Whether all values, multiplied by `divisors`, are whole numbers, so that sums of them are exact.
+    keep_values : bool, optional
+        Whether `estimate` keeps the values of every replicate, or only their sums, from which mean and standard error
+        follow. Left out: values are kept of up to 10,000 components, and of functionals that do not count.
+    divisors : array, optional
+        One number a component; left out, 1.
     """
+
+    gathers = False  # whether its components are all pairs of the points in `parameters`, which kernels record at once
 
     def __init__(
         self,
@@ -41,21 +55,47 @@ class Functional:
         evaluate: Kernel | Callable[..., Any],
         size: int,
         parameters: Any = (),
-        components: list[str] | None = None,
+        components: Sequence[str] | None = None,
         about: dict[str, Any] | None = None,
+        *,
+        counts: bool = False,
+        keep_values: bool | None = None,
+        divisors: np.ndarray | None = None,
     ) -> None:
         self.name = name
         self.evaluate = evaluate
         self.size = integer("size", size, 1)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64)
-        if components is None:
-            components = [name] if self.size == 1 else [f"{name}[{i}]" for i in range(self.size)]
-        self.components = components
-        self.about = about or {}
+        self.about = (about or {}) | ({} if components is None else {"components": components})
+        self.counts = counts
+        if keep_values is False and not counts:
+            raise ValueError(f"keep_values must not be False for {name}, whose values are not whole numbers.")
+        self.keep_values = keep_values
+        self.divisors = divisors
+
+    @property
+    def components(self) -> Sequence[str]:
+        """Names of the components."""
+        return Names([{"name": self.name, "size": self.size, **self.about}])
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether `estimate` keeps sums over replicates only."""
+        return self.counts and self.size > MOST_KEPT if self.keep_values is None else not self.keep_values
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return a target and a functional that go together, or refuse this one; see `bind_all`."""
         return target, self
+
+    def kept(self) -> Functional:
+        """Return the same functional, of which all values are kept, whatever its size."""
+        other = copy(self)
+        other.keep_values = True
+        return other
+
+    def glimpse(self, components: int) -> Functional:
+        """Return a functional of about so many components that stands for this one in a pilot."""
+        return self
 
     @property
     def is_compiled(self) -> bool:

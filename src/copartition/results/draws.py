@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,7 +31,7 @@ class Draws:
     sweeps: int
     burn_in: int
     seed: int
-    components: list[str] = field(default_factory=list, repr=False)
+    components: Sequence[str] = field(default_factory=list, repr=False)
     split_merge: int = 0
 
     @property

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from copartition.names import Names
+from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
 from copartition.validation import confidence
 
 
@@ -26,6 +29,8 @@ class Outcomes(NamedTuple):
         Cost in single-chain sweeps, a coupled one counting as two.
     seconds : float64 array
         CPU time, shared out by sweeps among replicates that ran in one call of a kernel.
+    sums : Packed, optional
+        Of functionals whose values are not kept, where the sums are not shared.
     """
 
     indices: np.ndarray
@@ -34,6 +39,70 @@ class Outcomes(NamedTuple):
     met: np.ndarray
     sweeps: np.ndarray
     seconds: np.ndarray
+    sums: Packed | None = None
+
+    def first(self, count: int) -> Outcomes:
+        """Return the first so many, without sums."""
+        return Outcomes._make([*[array[:count] for array in self[:6]], None])
+
+    @classmethod
+    def joined(cls, several: Sequence[Outcomes], below: int | None = None) -> Outcomes:
+        """Return the outcomes of several, in the order of their numbers, those below a number; without sums."""
+        arrays = [np.concatenate(parts) for parts in zip(*[one[:6] for one in several], strict=True)]
+        order = np.argsort(arrays[0])
+        if below is not None:
+            order = order[arrays[0][order] < below]
+        return cls._make([*[array[order] for array in arrays], None])
+
+    @classmethod
+    def none(cls, components: int) -> Outcomes:
+        """Return the outcomes of no replicate."""
+        whole, real = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return cls(whole, np.zeros((0, components)), whole, np.zeros(0, dtype=bool), whole, real)
+
+
+class Moments(NamedTuple):
+    """Mean and standard error of components whose values are not kept.
+
+    Attributes
+    ----------
+    mean, stderr : float64 arrays (components)
+    """
+
+    mean: np.ndarray
+    stderr: np.ndarray
+
+    @classmethod
+    def of(cls, sums: Sums, count: int, description: dict[str, Any]) -> Moments:
+        """Return what sums over so many replicates come to; uses up the sums, and takes no more room than they did."""
+        mean, stderr = sums.totals.view(np.float64), sums.squares.view(np.float64)
+        for _, here, average, variance in moments_by_chunk(sums, count, description):
+            mean[here] = average
+            stderr[here] = np.sqrt(variance / max(count, 1))
+        return cls(mean, stderr)
+
+    def between(self, begin: int, end: int) -> Moments:
+        """Return those of some components."""
+        return Moments(self.mean[begin:end], self.stderr[begin:end])
+
+
+def moments_by_chunk(
+    sums: Sums, count: int, description: dict[str, Any]
+) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray]]:
+    """Yield mean and variance of the values that replicates have, chunk by chunk, with which functional and where."""
+    s = description["settings"]
+    sweeps = s["min_sweeps"] - s["burn_in"] + 1
+    begin = 0
+    for number, about in enumerate(description["functionals"]):
+        if not about.get("streamed"):
+            continue
+        divisors = about.get("divisors")
+        for a, b in chunks(about["size"]):
+            here = slice(begin + a, begin + b)
+            unit = sweeps if divisors is None else sweeps * divisors[a:b]
+            mean, variance = mean_and_variance(sums.totals[here], sums.squares[here], count)
+            yield number, here, mean / unit, variance / (unit * unit)
+        begin += about["size"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +112,7 @@ class Replicates:
     Attributes
     ----------
     values : float64 array (replicates, components)
-        One unbiased estimate a replicate.
+        One unbiased estimate a replicate, of the functionals whose values are kept: see `streamed`.
     meeting_times : int64 array (replicates)
         tau of each pair, the cap where it did not meet.
     met : bool array (replicates)
@@ -51,14 +120,16 @@ class Replicates:
         Cost in single-chain sweeps; a coupled sweep counts as two.
     seconds : float64 array (replicates)
         CPU time.
-    components : list of str
-        What each column of `values` estimates.
+    components : sequence of str
+        What each entry of `mean` estimates.
     made_by : dict
         How the replicates were made: version, settings, seed, fingerprint of the target.
     completed : int64 array, or None
         With a deadline: replicates that each worker completed in time.
     numbers : int64 array, or None
         The numbers of the replicates, from 0 on.
+    moments : Moments, or None
+        Mean and standard error of functionals whose values are not kept, one after another.
     """
 
     values: np.ndarray
@@ -66,10 +137,11 @@ class Replicates:
     met: np.ndarray
     sweeps: np.ndarray
     seconds: np.ndarray
-    components: list[str]
+    components: Sequence[str]
     made_by: dict[str, Any]
     completed: np.ndarray | None = None
     numbers: np.ndarray | None = None
+    moments: Moments | None = None
 
     def __repr__(self) -> str:
         about = ", ".join(f"{f['name']} of size {f['size']}" for f in self.functionals)
@@ -78,15 +150,46 @@ class Replicates:
     @property
     def mean(self) -> np.ndarray:
         """The estimate of each component."""
-        return self.values.mean(axis=0)
+        return self._of_each(self.values.mean(axis=0), "mean")
 
     @property
     def stderr(self) -> np.ndarray:
         """Standard error of each component; NaN for a single replicate."""
         count = len(self.values)
         if count < 2:
-            return np.full(self.values.shape[1], np.nan)
-        return self.values.std(axis=0, ddof=1) / np.sqrt(count)
+            kept = np.full(self.values.shape[1], np.nan)
+        else:
+            kept = self.values.std(axis=0, ddof=1) / np.sqrt(count)
+        return self._of_each(kept, "stderr")
+
+    def _of_each(self, kept: np.ndarray, name: str) -> np.ndarray:
+        """Return numbers of all components, in the order of the functionals, from those of the kept ones."""
+        if self.moments is None:
+            return kept
+        streamed = getattr(self.moments, name)
+        if not len(kept):
+            return streamed
+        pieces, begins = [], {False: 0, True: 0}
+        for about in self.functionals:
+            kind = bool(about.get("streamed"))
+            end = begins[kind] + about["size"]
+            pieces.append((streamed if kind else kept)[begins[kind] : end])
+            begins[kind] = end
+        return np.concatenate(pieces)
+
+    @property
+    def streamed(self) -> list[str]:
+        """Names of the functionals whose values were not kept, replicate by replicate: only what they come to."""
+        return [about["name"] for about in self.functionals if about.get("streamed")]
+
+    def all_values(self, why: str) -> np.ndarray:
+        """Return the values of all components, or refuse where they were not kept; `why` says what needs them."""
+        if self.streamed:
+            raise ValueError(
+                f"{why} needs the value of every replicate, and those of {', '.join(self.streamed)} were not kept: "
+                "take select(...) of another functional, or estimate it with keep_values=True."
+            )
+        return self.values
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of a confidence interval for each component, by Student's t.
@@ -96,10 +199,14 @@ class Replicates:
         level : float
             Probability of covering the true value.
         """
+        mean, half = self.mean, self.margins(level) * self.stderr
+        return mean - half, mean + half
+
+    def margins(self, level: float = 0.95) -> float:
+        """Return how many standard errors a confidence interval goes to either side."""
         from scipy.special import stdtrit
 
-        half = stdtrit(max(len(self.values) - 1, 1), 0.5 + confidence(level) / 2) * self.stderr
-        return self.mean - half, self.mean + half
+        return float(stdtrit(max(len(self.values) - 1, 1), 0.5 + confidence(level) / 2))
 
     @property
     def lag(self) -> int:
@@ -157,13 +264,18 @@ class Replicates:
 
     def parts(self) -> list[Self]:
         """Return the parts of the estimate that belong to each functional."""
-        parts, begin = [], 0
+        parts, begin, begin_streamed = [], 0, 0
         for about in self.functionals:
-            end = begin + about["size"]
             made_by = self.made_by | {"functional": about["name"], "functionals": [about]}
-            values, components = self.values[:, begin:end], self.components[begin:end]
-            parts.append(replace(self, values=values, components=components, made_by=made_by))
-            begin = end
+            if about.get("streamed") and self.moments is not None:
+                end = begin_streamed + about["size"]
+                values, moments = self.values[:, :0], self.moments.between(begin_streamed, end)
+                begin_streamed = end
+            else:
+                end = begin + about["size"]
+                values, moments = self.values[:, begin:end], None
+                begin = end
+            parts.append(replace(self, values=values, moments=moments, components=Names([about]), made_by=made_by))
         return parts
 
     @property
@@ -181,7 +293,7 @@ class Replicates:
             met=outcomes.met,
             sweeps=outcomes.sweeps,
             seconds=outcomes.seconds,
-            components=list(description["components"]),
-            made_by={key: value for key, value in description.items() if key != "components" and value is not None},
+            components=Names(description["functionals"]),
+            made_by={key: value for key, value in description.items() if value is not None},
             **more,
         )

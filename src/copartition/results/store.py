@@ -2,22 +2,27 @@
 
 SQLite with a write-ahead log, so that others can read while a run goes on, and one transaction a batch, so that a
 process that is killed leaves whole batches behind. One row a replicate. A second table says how the replicates are
-made; a call that would make them differently is refused, with what differs.
+made; a call that would make them differently is refused, with what differs. A third has the sums of functionals whose
+values are not kept, written in one transaction with the rows of the replicates that are in them.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sqlite3
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from copartition.results.replicates import Outcomes
+from copartition.results.sums import Packed, Sums, chunks, pack
 
-FORMAT = 1
+FORMATS = (1, 2)  # that are read; the last is written
 APPLICATION_ID = 0x636F7061  # "copa"
 IN_WORDS = {"assumptions"}  # what the description says once more, for people
 
@@ -67,7 +72,7 @@ class Store:
 
     def _read_description(self) -> dict[str, Any]:
         rows = self._open.execute("SELECT key, value FROM description").fetchall()
-        return {key: json.loads(value) for key, value in rows}
+        return _with_names({key: json.loads(value, object_hook=_decode) for key, value in rows})
 
     def append(self, results: Outcomes) -> None:
         """Add replicates, all of them or, if that fails, none."""
@@ -81,31 +86,59 @@ class Store:
             [row.tobytes() for row in values],
             strict=True,
         )
+        self._write(rows, [])
+
+    def replace_sums(self, sums: Sums) -> None:
+        """Write sums, and the replicates that have been added to them: all or, if that fails, nothing.
+
+        The list of these is empty afterwards. The sums must not change meanwhile.
+        """
+        rows = [
+            (int(r.number), int(r.meeting_time), int(r.met), int(r.sweeps), float(r.seconds), r.values.tobytes())
+            for r in sums.rows
+        ]
+        pieces = ((k, pack(sums.totals[a:b], sums.squares[a:b])) for k, (a, b) in enumerate(chunks(len(sums.totals))))
+        self._write(rows, pieces)
+        sums.rows.clear()
+
+    def _write(self, rows: Iterable[tuple[Any, ...]], pieces: Iterable[tuple[int, bytes]]) -> None:
         try:
             with self._open as c:
                 # What is there already is the same to the bit: a replicate depends on its number alone.
                 c.executemany("INSERT OR IGNORE INTO replicates VALUES (?, ?, ?, ?, ?, ?)", rows)
+                c.executemany("INSERT OR REPLACE INTO sums VALUES (?, ?)", pieces)
         except sqlite3.Error as error:
             raise StoreError(
                 f"The store {str(self.path)!r} cannot be written: {error}; what it holds is kept."
             ) from error
 
+    def read_sums(self) -> Sums | None:
+        """Return the sums of functionals whose values are not kept; None if all are."""
+        size = sum(about["size"] for about in self.description["functionals"] if about.get("streamed"))
+        if not size:
+            return None
+        sums = Sums(size)
+        packed = [row[0] for row in self._open.execute("SELECT packed FROM sums ORDER BY chunk")]
+        if packed:
+            sums.merge(Packed([], packed))
+        return sums
+
     def read(self, limit: int | None = None) -> Outcomes:
         """Return the replicates whose numbers are below `limit`, in order."""
         below = (1 << 62) if limit is None else limit
-        size = len(self.description["components"])
+        size = sum(about["size"] for about in self.description["functionals"] if not about.get("streamed"))
         query = (
             "SELECT number, meeting_time, met, sweeps, seconds, value FROM replicates WHERE number < ? ORDER BY number"
         )
         cursor = self._open.execute(query, (below,))
-        pieces = [_results_of([], size)]
+        pieces = [Outcomes.none(size)]
         while rows := cursor.fetchmany(20_000):
             pieces.append(_results_of(rows, size))
-        return Outcomes(*[np.concatenate(parts) for parts in zip(*pieces, strict=True)])
+        return Outcomes.joined(pieces)
 
     def note(self, more: dict[str, Any]) -> None:
         """Write down more of how the run went; no later call is refused because of it."""
-        rows = [(key, json.dumps(value)) for key, value in more.items()]
+        rows = [(key, _encoded(value)) for key, value in more.items()]
         with self._open as c:
             c.executemany("INSERT OR REPLACE INTO description VALUES (?, ?)", rows)
 
@@ -148,7 +181,7 @@ class _Lock:
 
 
 def _results_of(rows: list[tuple[Any, ...]], size: int) -> Outcomes:
-    numbers, times, met, sweeps, seconds, blobs = zip(*rows, strict=True) if rows else ([],) * 6
+    numbers, times, met, sweeps, seconds, blobs = zip(*rows, strict=True)
     return Outcomes(
         np.array(numbers, dtype=np.int64),
         np.frombuffer(b"".join(blobs)).reshape(len(rows), size),
@@ -159,6 +192,35 @@ def _results_of(rows: list[tuple[Any, ...]], size: int) -> Outcomes:
     )
 
 
+def _encoded(value: Any) -> str:
+    """Return a value as text; arrays as few letters as they take."""
+    return json.dumps(value, default=_encode)
+
+
+def _encode(array: np.ndarray) -> dict[str, Any]:
+    # Differences are small where numbers are in order, as those of points mostly are.
+    steps = np.diff(array, axis=0, prepend=np.zeros_like(array[:1]))
+    text = base64.b85encode(zlib.compress(steps.astype(np.int64).tobytes(), 9)).decode()
+    return {"array": text, "shape": list(array.shape)}
+
+
+def _decode(value: dict[str, Any]) -> Any:
+    if value.keys() != {"array", "shape"}:
+        return value
+    steps = np.frombuffer(zlib.decompress(base64.b85decode(value["array"])), dtype=np.int64)
+    return np.cumsum(steps.reshape(value["shape"]), axis=0)
+
+
+def _with_names(description: dict[str, Any]) -> dict[str, Any]:
+    """Return a description in which every functional has its own names: format 1 had one list for all."""
+    names, begin = description.pop("components", None), 0
+    if names is not None:
+        for about in description["functionals"]:
+            about["components"] = names[begin : begin + about["size"]]
+            begin += about["size"]
+    return description
+
+
 def _create(path: Path, description: dict[str, Any]) -> None:
     """Make the file under another name first: whatever happens, a store is either whole or not there."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
@@ -166,13 +228,14 @@ def _create(path: Path, description: dict[str, Any]) -> None:
         connection = sqlite3.connect(draft)
         with connection as c:
             c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            c.execute(f"PRAGMA user_version = {FORMAT}")
+            c.execute(f"PRAGMA user_version = {FORMATS[-1]}")
             c.execute("CREATE TABLE description (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
             c.execute(
                 "CREATE TABLE replicates (number INTEGER PRIMARY KEY, meeting_time INTEGER NOT NULL, "
                 "met INTEGER NOT NULL, sweeps INTEGER NOT NULL, seconds REAL NOT NULL, value BLOB NOT NULL)"
             )
-            rows = [(key, json.dumps(value)) for key, value in description.items()]
+            c.execute("CREATE TABLE sums (chunk INTEGER PRIMARY KEY, packed BLOB NOT NULL)")
+            rows = [(key, _encoded(value)) for key, value in description.items()]
             c.executemany("INSERT INTO description VALUES (?, ?)", rows)
         connection.close()
         draft.replace(path)
@@ -192,8 +255,8 @@ def _check_header(path: Path) -> None:
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise StoreError(f"{str(path)!r} is a database of another program; it was left as it is.")
     version = int.from_bytes(header[60:64], "big")
-    if version != FORMAT:
-        raise StoreError(f"{str(path)!r} has format {version}, and this version reads and writes format {FORMAT}.")
+    if version not in FORMATS:
+        raise StoreError(f"{str(path)!r} has format {version}, and this version reads up to format {FORMATS[-1]}.")
 
 
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
@@ -207,10 +270,9 @@ def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 
 def _check_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    wanted = json.loads(json.dumps(wanted))
-    differing = [key for key in wanted if key not in IN_WORDS and found.get(key) != wanted[key]]
+    differing = [key for key in wanted if key not in IN_WORDS and _encoded(found.get(key)) != _encoded(wanted[key])]
     # What follows from the rest is not worth a word of its own.
-    implied = {"histogram", "components", "functionals"}
+    implied = {"histogram", "functionals"}
     implied |= {"fingerprint"} if "target" in differing else set()
     implied |= {"functional_fingerprint"} if "functional" in differing else set()
     differing = [key for key in differing if key not in implied] or differing

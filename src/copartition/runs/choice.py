@@ -65,9 +65,14 @@ DEFAULTS = Choice(burn_in=100, min_sweeps=500, lag=100)
 
 
 def make_job(
-    target: Target, functional: Functional | Sequence[Functional], choice: Choice, seed: int, max_sweeps: int | None
+    target: Target,
+    functional: Functional | Sequence[Functional],
+    choice: Choice,
+    seed: int,
+    max_sweeps: int | None,
+    keeps_all: bool = False,
 ) -> Job:
-    """Return the job of a complete choice, if it makes sense."""
+    """Return the job of a complete choice, if it makes sense; all values are kept if `keeps_all`."""
     check_target(target)
     burn_in = integer("burn_in", choice.burn_in, 0)
     min_sweeps = integer("min_sweeps", choice.min_sweeps, 0)
@@ -84,7 +89,7 @@ def make_job(
     target, functionals = bind_all(target, as_list(functional))
     return Job(
         target=target,
-        functionals=functionals,
+        functionals=tuple(f.kept() for f in functionals) if keeps_all else functionals,
         step=step,
         start=check_start(target, choice.init),
         settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps),

@@ -27,6 +27,7 @@ from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
 from copartition.runs.estimating import ReplicateError
 from copartition.runs.everything import run_all
+from copartition.runs.keeping import check_memory
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import prepare_chains
@@ -106,7 +107,8 @@ def estimate_within(
     _check_deadline(deadline)
     given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
     choice = given.completed(settings, target, functional, seed, executor, progress)
-    job = make_job(target, functional, choice, seed, None)
+    job = make_job(target, functional, choice, seed, None, keeps_all=True)
+    check_memory(job, workers)
     rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=True), workers, executor, progress, "workers"))
     description = describe(job, choice.init) | {"deadline": repr(deadline)}
     return Estimate.of(_outcomes(rows), description, completed=np.array([row.completed for row in rows]))
@@ -158,7 +160,8 @@ def _rows_of(batches: list[_ShiftRows]) -> list[_Shift]:
 
 
 def _outcomes(rows: list[_Shift]) -> Outcomes:
-    return Outcomes(np.arange(len(rows)), *[np.array(column) for column in list(zip(*rows, strict=True))[:5]])
+    columns = [np.array(column) for column in list(zip(*rows, strict=True))[:5]]
+    return Outcomes._make([np.arange(len(rows)), *columns, None])
 
 
 def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:
@@ -241,7 +244,9 @@ def sample_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    job = make_job(target, functional, Choice(burn_in, burn_in, 1, "independent", split_merge, init), seed, None)
+    choice = Choice(burn_in, burn_in, 1, "independent", split_merge, init)
+    job = make_job(target, functional, choice, seed, None, keeps_all=True)
+    check_memory(job, workers)
     rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers"))
     return Estimate.of(_outcomes(rows), describe(job, init) | {"deadline": repr(deadline), "ordinary": True})
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from copartition._version import __version__
 from copartition.chains.start import describe_start
 from copartition.core.cache import code_hash, digest_of
@@ -22,8 +24,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "fingerprint": job.target.fingerprint,
         "functional": ", ".join(f.name for f in job.functionals),
         "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in job.functionals]),
-        "functionals": [{"name": f.name, "size": f.size, **f.about} for f in job.functionals],
-        "components": [name for f in job.functionals for name in f.components],
+        "functionals": [_about(f) for f in job.functionals],
         "coupling": repr(job.step.coupling),
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
@@ -33,6 +34,14 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
     }
+
+
+def _about(functional: Functional) -> dict[str, Any]:
+    """Return what a result says of a functional."""
+    streamed: dict[str, Any] = {"streamed": True} if functional.is_streamed else {}
+    if functional.is_streamed and functional.divisors is not None:
+        streamed["divisors"] = functional.divisors.astype(np.int64)
+    return {"name": functional.name, "size": functional.size, **streamed, **functional.about}
 
 
 def _lasting(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from copartition.results import Outcomes
 from copartition.results.store import Store
 from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
+from copartition.runs.keeping import Kept, check_memory, seconds_a_batch
 from copartition.runs.progress import Monitor, Running, Watch, bar_for
 from copartition.runs.replicates import Failure
 from copartition.runs.schedule import Schedule
-from copartition.runs.stopping import stopping_rule
+from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.workers import workers_for
 from copartition.targets.base import Target
 
@@ -107,67 +109,41 @@ def estimate(
     given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
     choice = given.completed(settings, target, functional, seed, executor, progress is True)
     job = make_job(target, functional, choice, seed, max_sweeps)
-    sizes = [f.size for f in job.functionals]
+    check_memory(job, rule.most if isinstance(rule, FixedNumber) else FIRST)
     description = describe(job, choice.init)
-    kept = _Kept(Store(store, description) if store is not None else None, rule.most)
+    kept = Kept(Store(store, description) if store is not None else None, description, rule.most)
+    job = replace(job, sums=kept.sums)
     failures: list[Failure] = []
-    wanted = 0
+    wanted = kept.begun
     try:
         with _reporting(progress, kept) as (announce, watch), workers_for(executor, job) as workers:
-            while not failures and (more := rule.next(kept.results(wanted).values, sizes)) is not None:
+            while not failures and (more := _more(kept, rule, wanted)) is not None:
                 wanted = more
+                kept.begin(wanted)
                 announce(wanted)
-                schedule = Schedule(kept.missing(wanted), kept.add, watch)
+                schedule = Schedule(kept.missing(wanted), kept.add, watch, seconds_a_batch(job))
                 schedule.run(workers)
                 failures = schedule.failures
-        results = kept.results(wanted)
-        outcome = rule.outcome(results.values, sizes)
+        seen = kept.seen(wanted)
+        outcome = rule.outcome(seen)
         if kept.store is not None and not failures:
             kept.store.note({"precision": outcome.get("precision")})
     finally:
         kept.close()
     if failures:
-        raise _error(failures, len(results.indices), store)
-    return Estimate.of(results, description | outcome)
+        raise _error(failures, seen.count, store)
+    return kept.estimate(seen, description | outcome)
 
 
-class _Kept:
-    """The results of a run, in a file or in memory."""
-
-    def __init__(self, store: Store | None, most: int) -> None:
-        self.store = store
-        self.batches = [] if store is None else [store.read(most)]
-        self.listener: Callable[[Outcomes], None] = lambda results: None
-
-    def missing(self, count: int) -> Sequence[int]:
-        """Return the replicates below `count` that are not there."""
-        if not self.batches:
-            return range(count)
-        there = np.concatenate([batch.indices for batch in self.batches])
-        return np.setdiff1d(np.arange(count), there).tolist()
-
-    def add(self, results: Outcomes) -> None:
-        if self.store is not None:
-            self.store.append(results)
-        self.batches.append(results)
-        self.listener(results)
-
-    def results(self, count: int) -> Outcomes:
-        """Return the replicates below `count`, in the order of their numbers."""
-        if not self.batches:
-            return Outcomes(*[np.zeros(0)] * 6)
-        joined = [np.concatenate(parts) for parts in zip(*self.batches, strict=True)]
-        order = np.argsort(joined[0])
-        order = order[joined[0][order] < count]
-        return Outcomes(*[array[order] for array in joined])
-
-    def close(self) -> None:
-        if self.store is not None:
-            self.store.close()
+def _more(kept: Kept, rule: FixedNumber | UntilPrecise, wanted: int) -> int | None:
+    """Return how many replicates there should be; None if there are enough."""
+    if kept.missing(wanted):
+        return wanted  # of a look that an earlier call did not get to the end of
+    return rule.next(kept.seen(wanted))
 
 
 @contextmanager
-def _reporting(progress: Any, kept: _Kept) -> Iterator[tuple[Callable[[int], None], Watch]]:
+def _reporting(progress: Any, kept: Kept) -> Iterator[tuple[Callable[[int], None], Watch]]:
     """Show how far the run is, or call a function with it; yields what to tell the total, and what looks at work."""
     if not progress:
         yield lambda total: None, lambda pause: None

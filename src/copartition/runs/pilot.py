@@ -137,7 +137,8 @@ class _Pilot:
         progress: bool,
     ) -> None:
         self.target = target
-        self.bound = bind_all(target, functionals)
+        target, bound = bind_all(target, functionals)
+        self.bound = target, tuple(f.glimpse(COMPONENTS) if f.is_streamed else f for f in bound)
         self.pairs = pairs
         self.step = step
         self.init = init

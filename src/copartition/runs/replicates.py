@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +26,13 @@ from copartition.core.random import stream
 from copartition.core.room import grown_pair, moves_of
 from copartition.core.state import Pair
 from copartition.core.steps import reset_chain
+from copartition.core.together import count_pairs
 from copartition.functionals import Functional, arranged, evaluate_at
 from copartition.functionals.base import nothing
 from copartition.results import Outcomes
+from copartition.results.sums import Row, Sums
 from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
+from copartition.runs.streaming import Arrangement, Gatherer
 from copartition.targets.base import Target
 
 UNBOUNDED = 1 << 60  # a cap that no pair reaches
@@ -61,7 +65,16 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """All that determines the replicates of a run."""
+    """All that determines the replicates of a run.
+
+    Attributes
+    ----------
+    target, functionals, step, start, settings, seed
+        See `copartition.estimate`.
+    sums : Sums, optional
+        To which replicates add what is streamed. It stays in its process: elsewhere every batch has its own, and
+        brings it back.
+    """
 
     target: Target
     functionals: tuple[Functional, ...]
@@ -69,16 +82,26 @@ class Job:
     start: Beginning
     settings: Settings
     seed: int
+    sums: Sums | None = field(default=None, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"sums": None, **{name: getattr(self, name) for name in self.__dataclass_fields__ if name != "sums"}}
 
     @property
     def size(self) -> int:
-        """Number of components of all functionals together."""
-        return sum(f.size for f in self.functionals)
+        """Number of components that kernels evaluate."""
+        return sum(f.size for f in self.arranged.evaluated)
+
+    @cached_property
+    def arranged(self) -> Arrangement:
+        """Which components are kept, and which are summed over replicates."""
+        return Arrangement(self.functionals)
 
     def prepare(self) -> None:
         """Compile what is going to be used, so that the time of no replicate includes it."""
-        functions = [f.evaluate for f in self.functionals if isinstance(f.evaluate, Kernel)]
-        prepare(run_batch, reset_chain, nothing, *self.target.kernels, *self.step.kernels, *functions)
+        functions = [f.evaluate for f in self.arranged.evaluated if isinstance(f.evaluate, Kernel)]
+        own = [] if self.arranged.gathered is None else [count_pairs]
+        prepare(run_batch, reset_chain, nothing, *self.target.kernels, *self.step.kernels, *functions, *own)
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
         """Run some replicates, one after another, in this thread.
@@ -87,6 +110,10 @@ class Job:
         them without a failure.
         """
         self.prepare()
+        if self.sums is None and self.arranged.streamed:
+            here = Sums(self.arranged.n_streamed)
+            outcomes, failure = replace(self, sums=here).run(numbers, pause)
+            return outcomes._replace(sums=here.packed()), failure
         runner = Runner(self, numbers)
         failure = None
         try:
@@ -94,15 +121,19 @@ class Job:
         except Interrupted:
             pass
         except Exception as error:
-            failure = Failure(int(runner.indices[runner.ended]), f"{type(error).__name__}: {error}")
+            failure = Failure(int(runner.indices[runner.finished]), f"{type(error).__name__}: {error}")
         outcomes = runner.outcomes()
         bad = np.flatnonzero(~np.isfinite(outcomes.values).all(axis=1))
         if bad.size:
             place = int(bad[0])
-            value = outcomes.values[place]
-            failure = Failure(int(outcomes.indices[place]), f"the functional gave {value[~np.isfinite(value)][0]}")
-            outcomes = Outcomes(*[array[:place] for array in outcomes])
+            failure = Failure(int(outcomes.indices[place]), _complaint(outcomes.values[place]))
+            outcomes = outcomes.first(place)
         return outcomes, failure
+
+
+def _complaint(value: np.ndarray) -> str:
+    """Return what is wrong with the value of a replicate that is not finite."""
+    return f"the functional gave {value[~np.isfinite(value)][0]}"
 
 
 class Runner:
@@ -131,7 +162,9 @@ class Runner:
         self._keys = [key if isinstance(key, tuple) else (int(key),) for key in keys]
         self.indices = np.array([key[-1] for key in self._keys], dtype=np.int64)
         self.diary: list[tuple[np.ndarray, np.ndarray]] = []
-        self._functionals = arranged(job.functionals)
+        self._functionals = arranged(job.arranged.evaluated)
+        self._gatherer = None if job.arranged.gathered is None else Gatherer(len(job.arranged.gathered.parameters))
+        self._added = 0
         self._batch = self._new_batch(keeps_diary)
         self._seconds = np.zeros(len(self._keys))
         self._timed_coupled = np.zeros(len(self._keys))
@@ -141,7 +174,7 @@ class Runner:
 
     def _new_batch(self, keeps_diary: bool) -> Batch:
         job, s, count = self.job, self.job.settings, len(self._keys)
-        in_python = not all(f.is_compiled for f in job.functionals)
+        in_python = not all(f.is_compiled for f in job.arranged.evaluated)
         lines = max(1, min(LINES, CELLS // max(1, job.size))) if keeps_diary else 0
         return Batch(
             times=Times(s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
@@ -151,16 +184,17 @@ class Runner:
             start_steps=job.start.sweeps,
             start_moves=moves_of(job.target.model, job.start.split_merge),
             order=np.zeros(job.target.n_points, dtype=np.int64),
-            stops=int(self._stops),
+            stops=int(self._stops or bool(job.arranged.streamed)),
             ended=number(),
             has_begun=number(),
             stopped_at=number(),
-            values=np.zeros((count, job.size)),
+            values=np.zeros((count, job.arranged.n_kept)),
             meeting_times=np.zeros(count, dtype=np.int64),
             met=np.zeros(count, dtype=np.int64),
             costs=np.zeros(count, dtype=np.int64),
             tally=new_tally(job.size),
             diary=new_diary(lines, job.size),
+            record=job.arranged.record(),
             question=Question(int(in_python), number()),
         )
 
@@ -173,6 +207,11 @@ class Runner:
     def ended(self) -> int:
         """Number of replicates that have ended."""
         return int(self._batch.ended[0])
+
+    @property
+    def finished(self) -> int:
+        """Number of replicates that have ended and are in the sums, where there are any."""
+        return self.ended if self.job.sums is None else self._added
 
     @property
     def sweeps(self) -> int:
@@ -200,7 +239,7 @@ class Runner:
 
     def outcomes(self) -> Outcomes:
         """Return the outcomes of the replicates that have ended."""
-        n, b = self.ended, self._batch
+        n, b = self.finished, self._batch
         return Outcomes(
             self.indices[:n], b.values[:n], b.meeting_times[:n], b.met[:n] == 1, b.costs[:n], self._seconds[:n]
         )
@@ -224,6 +263,25 @@ class Runner:
         spent = (self._costs() - cost)[first:last]
         share = spent / spent.sum() if spent.sum() > 0 else np.full(last - first, 1.0 / (last - first))
         self._seconds[first:last] += (time.thread_time() - begin) * share
+        if self.job.sums is not None and self.ended > first:
+            self._add_to_sums(first, self.job.sums)
+
+    def _add_to_sums(self, i: int, sums: Sums) -> None:
+        """Add to the sums what replicate i, which has just ended, came to."""
+        job, batch, begin = self.job, self._batch, time.thread_time()
+        if not np.isfinite(batch.values[i]).all():
+            raise ValueError(_complaint(batch.values[i]))
+        totals = np.split(batch.tally.total, np.cumsum([f.size for f in job.arranged.evaluated]))
+        with sums.adding():
+            for f, total in zip(job.arranged.summed, totals[len(job.arranged.kept) : -1], strict=True):
+                sums.add(total if f.divisors is None else total * f.divisors, job.arranged.begin_of(f))
+            if self._gatherer is not None and job.arranged.gathered is not None:
+                self._gatherer.add(batch.record, sums, job.arranged.begin_of(job.arranged.gathered), i)
+            self._seconds[i] += time.thread_time() - begin
+            met = bool(batch.met[i])
+            row = self.indices[i], batch.meeting_times[i], met, batch.costs[i], self._seconds[i], batch.values[i]
+            sums.rows.append(Row(*row))
+        self._added += 1
 
     def _costs(self) -> np.ndarray:
         costs = self._batch.costs.astype(float)
@@ -253,6 +311,8 @@ class Runner:
                 sweeps -= 1
             elif status == kernel_status.DIARY_FULL:
                 sweeps -= lines
+            elif status == kernel_status.RECORD_FULL and self._gatherer is not None:
+                self._batch = batch = self._gatherer.make_room(batch)
             elif status == kernel_status.CROWDED:
                 self._make_room()
             elif status == kernel_status.FULL:
@@ -264,9 +324,10 @@ class Runner:
     def _answer(self) -> None:
         """Evaluate functionals that are written in Python, of one chain or of both."""
         tally = self._batch.tally
-        tally.h_x[:] = evaluate_at(self.job.target, self.job.functionals, self._pair.x)
+        functionals = self.job.arranged.evaluated
+        tally.h_x[:] = evaluate_at(self.job.target, functionals, self._pair.x)
         if self._batch.question.about[0] == 2:
-            tally.h_y[:] = evaluate_at(self.job.target, self.job.functionals, self._pair.y)
+            tally.h_y[:] = evaluate_at(self.job.target, functionals, self._pair.y)
 
     def _make_room(self) -> None:
         """Let go of empty rows before two chains are joined, or make as many as the start of chains takes."""

@@ -28,10 +28,16 @@ class Schedule:
         Gets what each batch came to as it ends.
     watch : callable
         Is called every second or so while work is under way.
+    seconds : float
+        What a batch should take; more where what it brings back is large.
     """
 
     def __init__(
-        self, numbers: Sequence[int], keep: Callable[[Any], None], watch: Callable[[Pause], None] = lambda pause: None
+        self,
+        numbers: Sequence[int],
+        keep: Callable[[Any], None],
+        watch: Callable[[Pause], None] = lambda pause: None,
+        seconds: float = SECONDS_A_BATCH,
     ) -> None:
         self._waiting = numbers
         self._watch = watch
@@ -39,6 +45,7 @@ class Schedule:
         self._again: list[int] = []
         self._keep = keep
         self._size = 8
+        self._seconds = seconds
         self.failures: list[Failure] = []
 
     def run(self, workers: Workers) -> None:
@@ -87,7 +94,7 @@ class Schedule:
             self._keep(results)
             mean = max(float(np.mean(results.seconds)), 1e-7)
             # Batches grow step by step: the first replicates may have been short ones.
-            self._size = int(max(1, min(4 * self._size, SECONDS_A_BATCH / mean, LARGEST_BATCH)))
+            self._size = int(max(1, min(4 * self._size, self._seconds / mean, LARGEST_BATCH)))
         if failure is not None:
             self.failures.append(failure)
             done = {*results.indices.tolist(), failure.number}

@@ -8,9 +8,9 @@ looks again. What that does to the coverage of intervals is measured in docs/evi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,17 +22,28 @@ MARGIN = 1.02  # a little more than predicted, so that the next look is mostly t
 MOST = 10_000_000
 
 
+class Seen(Protocol):
+    """The replicates that there are."""
+
+    @property
+    def count(self) -> int:
+        """How many."""
+
+    def moments(self) -> Iterable[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield, for some components of one functional at a time, its number, and their means and variances."""
+
+
 @dataclass(frozen=True)
 class FixedNumber:
     """So many replicates, whatever their values."""
 
     most: int
 
-    def next(self, values: np.ndarray, sizes: Sequence[int]) -> int | None:
-        """Return how many replicates there should be, given the values of those there are; None if they are enough."""
-        return None if len(values) >= self.most else self.most
+    def next(self, seen: Seen) -> int | None:
+        """Return how many replicates there should be, given those there are; None if they are enough."""
+        return None if seen.count >= self.most else self.most
 
-    def outcome(self, values: np.ndarray, sizes: Sequence[int]) -> dict[str, Any]:
+    def outcome(self, seen: Seen) -> dict[str, Any]:
         """Return what a result should say of how it was stopped."""
         return {}
 
@@ -53,34 +64,37 @@ class UntilPrecise:
     relative: float | None
     most: int = field(default=MOST)
 
-    def next(self, values: np.ndarray, sizes: Sequence[int]) -> int | None:
-        """Return how many replicates there should be, given the values of those there are; None if they are enough."""
-        count = len(values)
-        if count == 0:
+    def next(self, seen: Seen) -> int | None:
+        """Return how many replicates there should be, given those there are; None if they are enough."""
+        if seen.count == 0:
             return min(FIRST, self.most)
-        needed = self._needed(values, sizes)
-        if needed <= count or count >= self.most:
+        needed = self._needed(seen)
+        if needed <= seen.count or seen.count >= self.most:
             return None
-        return int(min(max(count + 1, MARGIN * needed), GROWTH * count, self.most))
+        return int(min(max(seen.count + 1, MARGIN * needed), GROWTH * seen.count, self.most))
 
-    def outcome(self, values: np.ndarray, sizes: Sequence[int]) -> dict[str, Any]:
+    def outcome(self, seen: Seen) -> dict[str, Any]:
         """Return what a result should say of how it was stopped."""
-        reached = bool(self._needed(values, sizes) <= len(values))
+        reached = bool(self._needed(seen) <= seen.count)
         return {"precision": {"target_stderr": self.stderr, "target_relative": self.relative, "reached": reached}}
 
-    def _needed(self, values: np.ndarray, sizes: Sequence[int]) -> float:
+    def _needed(self, seen: Seen) -> float:
         """Return the number of replicates that the variance of these calls for; infinity if it is not known."""
-        if len(values) < 2:
+        if seen.count < 2:
             return np.inf
-        variance = values.var(axis=0, ddof=1)
-        allowed = np.full(values.shape[1], np.inf if self.stderr is None else self.stderr)
+        largest: dict[int, float] = {}
         if self.relative is not None:
-            means = np.abs(values.mean(axis=0))
-            begins = np.cumsum([0, *sizes[:-1]])
-            allowed = np.minimum(allowed, self.relative * np.repeat(np.maximum.reduceat(means, begins), sizes))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            needed = np.where(variance > 0, variance / allowed**2, 0.0)
-        return float(needed.max())
+            for functional, mean, _ in seen.moments():
+                largest[functional] = max(largest.get(functional, 0.0), float(np.abs(mean).max()))
+        needed = 0.0
+        for functional, _, variance in seen.moments():
+            allowed = np.inf if self.stderr is None else self.stderr
+            if self.relative is not None:
+                allowed = min(allowed, self.relative * largest[functional])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                here = np.where(variance > 0, variance / allowed**2 if allowed > 0 else np.inf, 0.0)
+            needed = max(needed, float(here.max()))
+        return needed
 
 
 def stopping_rule(replicates: Any, target_stderr: Any, target_relative: Any) -> FixedNumber | UntilPrecise:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def _numbers(e: Replicates) -> np.ndarray:
     return np.arange(len(e.values)) if e.numbers is None else e.numbers
 
 
-def _different(names: list[str], taken: tuple[str, ...]) -> list[str]:
+def _different(names: Iterable[str], taken: tuple[str, ...]) -> list[str]:
     """Return names of which no two are the same and none is taken: later ones get a number."""
     seen, result = set(taken), []
     for number, name in enumerate(names):

@@ -1,0 +1,187 @@
+"""How surely points belong to the clusters of a given clustering: for any number of points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition.core.compiling import inner
+from copartition.functionals.base import Functional, evaluation
+from copartition.functionals.pairs import ListedPairs
+from copartition.partition import canonical
+from copartition.validation import shorten
+
+
+@inner
+def count_cluster(labels, parameters, first, counts):
+    """Count the points of the reference cluster that begins at `first` by their labels; return where it ends.
+
+    `parameters` has the points cluster by cluster, and after that the cluster of each.
+    """
+    n_points = len(labels)
+    cluster = parameters[n_points + first]
+    last = first
+    while last < n_points and parameters[n_points + last] == cluster:
+        counts[labels[int(parameters[last])]] += 1.0
+        last += 1
+    return last
+
+
+@evaluation
+def share_of_companions(model, chain, law, parameters, out):
+    """For each point and each reference cluster: the share of that cluster, the point left out, that is with it."""
+    labels, counts = chain[0].labels, chain[0].weights  # weights are free between sweeps
+    n_points, existing = len(labels), chain[0].n_clusters[0]
+    clusters = len(out) // n_points
+    first = 0
+    for k in range(clusters):
+        for row in range(existing):
+            counts[row] = 0.0
+        begin = first
+        first = count_cluster(labels, parameters, begin, counts)
+        size = first - begin
+        for n in range(n_points):
+            out[n * clusters + k] = counts[labels[n]] / size
+        others = max(size - 1, 1)
+        for place in range(begin, first):
+            n = int(parameters[place])
+            out[n * clusters + k] = (counts[labels[n]] - 1.0) / others
+
+
+@evaluation
+def share_of_pairs(model, chain, law, parameters, out):
+    """For each pair of reference clusters, one and the same included: the share of pairs that are together."""
+    labels, counts = chain[0].labels, chain[0].weights
+    n_points, existing = len(labels), chain[0].n_clusters[0]
+    clusters = int(parameters[2 * n_points - 1]) + 1
+    place = first = 0
+    for a in range(clusters):
+        for row in range(existing):
+            counts[row] = 0.0
+        begin = first
+        first = count_cluster(labels, parameters, first, counts)
+        within = 0.0
+        for row in range(existing):
+            within += counts[row] * (counts[row] - 1.0) / 2.0
+        size = first - begin
+        out[place] = within / max(size * (size - 1) // 2, 1)
+        place += 1
+        # The clusters that come later, point by point: each point is with so many of this one.
+        last = first
+        for _ in range(a + 1, clusters):
+            other = last
+            cluster = parameters[n_points + other]
+            between = 0.0
+            while last < n_points and parameters[n_points + last] == cluster:
+                between += counts[labels[int(parameters[last])]]
+                last += 1
+            out[place] = between / (size * (last - other))
+            place += 1
+
+
+def _by_cluster(labels: np.ndarray) -> np.ndarray:
+    """Return a clustering as kernels take it: points cluster by cluster, and the cluster of each."""
+    order = np.argsort(labels, kind="stable")
+    return np.concatenate([order, labels[order]])
+
+
+class OfPartition(Functional):
+    """A functional that compares with a given clustering; refuses one of another number of points."""
+
+    def __init__(self, name: str, evaluate: Any, labels: np.ndarray, **more: Any) -> None:
+        self.labels = labels
+        super().__init__(name, evaluate, parameters=_by_cluster(labels), counts=True, **more)
+
+    def bind(self, target: Any) -> tuple[Any, Functional]:
+        """Refuse a partition of another number of points."""
+        if len(self.labels) != target.n_points:
+            raise ValueError(
+                f"partition must have {target.n_points} labels, one a point, got {len(self.labels)} of them."
+            )
+        return target, self
+
+    def glimpse(self, components: int) -> Functional:
+        """Return some points, each with the next one of its cluster, or the first of the next cluster."""
+        order = np.argsort(self.labels, kind="stable")
+        pairs = np.stack([order[:-1], order[1:]], axis=1)
+        return ListedPairs(pairs[np.unique(np.linspace(0, len(pairs) - 1, components).astype(np.int64))], True)
+
+
+def memberships(partition: Any, *, keep_values: bool | None = None) -> Functional:
+    """Return the functional that tells how surely each point belongs to each cluster of a given clustering.
+
+    Component ``n * clusters + k`` is the share of the points of cluster k, point n itself left out, that are together
+    with point n. So ``mean.reshape(-1, clusters)`` has a row a point, and a row's entry at the point's own cluster is
+    its certainty. It takes memory for points x clusters, not for pairs of points. For a point that is alone in its
+    cluster the entry of that cluster is 0.
+
+    Parameters
+    ----------
+    partition : array of int (points)
+        The clustering to compare with, for instance ``consensus(posterior).labels``. Clusters are numbered in the
+        order of their first points.
+    keep_values : bool, optional
+        See `co_clustering`.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.memberships([0, 0, 1, 1, 1])
+    <functional memberships of size 10>
+    """
+    labels = _labels_of(partition)
+    sizes = np.bincount(labels)
+    divisors = np.tile(sizes.astype(float), (len(labels), 1))
+    divisors[np.arange(len(labels)), labels] -= 1.0
+    return OfPartition(
+        "memberships",
+        share_of_companions,
+        labels,
+        size=divisors.size,
+        about={"partition": labels},
+        keep_values=keep_values,
+        divisors=np.maximum(divisors, 1.0).ravel(),
+    )
+
+
+def cluster_similarity(partition: Any, *, keep_values: bool | None = None) -> Functional:
+    """Return the functional that tells which clusters of a given clustering hold together, and which are mixed.
+
+    For each pair of clusters a <= b the share of pairs of points, one of each (two different ones of a where b is a),
+    that are together; in the order of ``numpy.triu_indices(clusters)``. For a cluster of one point its own entry is 0.
+
+    Parameters
+    ----------
+    partition : array of int (points)
+    keep_values : bool, optional
+        See `co_clustering`.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.cluster_similarity([0, 0, 1, 1, 1]).components[1]
+    'together[cluster 0, cluster 1]'
+    """
+    labels = _labels_of(partition)
+    sizes = np.bincount(labels).astype(float)
+    a, b = np.triu_indices(len(sizes))
+    pairs = np.where(a == b, sizes[a] * (sizes[a] - 1.0) / 2.0, sizes[a] * sizes[b])
+    names = [f"together[cluster {i}, cluster {j}]" for i, j in zip(a, b, strict=True)]
+    return OfPartition(
+        "cluster_similarity",
+        share_of_pairs,
+        labels,
+        size=len(pairs),
+        components=names,
+        about={"clusters": len(sizes)},
+        keep_values=keep_values,
+        divisors=np.maximum(pairs, 1.0),
+    )
+
+
+def _labels_of(partition: Any) -> np.ndarray:
+    labels = np.asarray(partition)
+    if labels.ndim != 1 or not len(labels) or labels.dtype.kind not in "iu":
+        raise ValueError(f"partition must be an array of labels, one a point, got {shorten(partition)}.")
+    return canonical(labels)

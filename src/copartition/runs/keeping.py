@@ -1,0 +1,179 @@
+"""What a run keeps: replicates and sums, in memory and in a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from copartition.answers import Estimate
+from copartition.results import Outcomes
+from copartition.results.replicates import Moments, moments_by_chunk
+from copartition.results.store import Store, StoreError
+from copartition.results.sums import Sums
+from copartition.runs.memory import available_memory
+from copartition.runs.replicates import Job
+from copartition.runs.schedule import SECONDS_A_BATCH
+from copartition.runs.streaming import MOST_POINTS
+
+SECONDS_BETWEEN_WRITES = 0.5  # of sums, at least
+SHARE_OF_WRITING = 0.05  # of the time, at most, may go into writing sums
+SECONDS_A_COMPONENT = 1.5e-6  # that a batch should take for every number it brings back
+INSTEAD = (
+    "use memberships(partition), co_clustering(pairs=nearest_pairs(data, k)) or co_clustering(indices) with fewer "
+    "points, which take no memory for all pairs"
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The replicates that there are, as a stopping rule sees them."""
+
+    outcomes: Outcomes
+    sums: Sums | None
+    description: dict[str, Any]
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.outcomes.indices)
+
+    def moments(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield, for some components of one functional at a time, its number, and their means and variances."""
+        begin = 0
+        for number, about in enumerate(self.description["functionals"]):
+            if not about.get("streamed"):
+                values = self.outcomes.values[:, begin : begin + about["size"]]
+                begin += about["size"]
+                yield number, values.mean(axis=0), values.var(axis=0, ddof=1)
+        if self.sums is not None:
+            for number, _, mean, variance in moments_by_chunk(self.sums, self.count, self.description):
+                yield number, mean, variance
+
+
+class Kept:
+    """The results of a run.
+
+    Parameters
+    ----------
+    store : Store or None
+        The file, if there is one; what it holds is read.
+    description : dict
+        Of the run.
+    most : int
+        The most replicates that are wanted.
+
+    Attributes
+    ----------
+    sums : Sums or None
+        Of functionals whose values are not kept.
+    begun : int
+        The number of replicates that an earlier call on the same file had set out to make, where that matters: sums
+        cannot be taken apart, so a rule that looks at them must look when all of these are there.
+    """
+
+    def __init__(self, store: Store | None, description: dict[str, Any], most: int) -> None:
+        self.store = store
+        self._description = description
+        streamed = sum(about["size"] for about in description["functionals"] if about.get("streamed"))
+        kept = sum(about["size"] for about in description["functionals"]) - streamed
+        self.sums = None if not streamed else Sums(streamed) if store is None else store.read_sums()
+        self.batches = [Outcomes.none(kept)]
+        self.begun = 0
+        if store is not None:
+            self.batches.append(store.read(None if streamed else most))
+            self.begun = store.description.get("begun", 0) if streamed else 0
+            more = max(self.begun, int(self.batches[-1].indices.max(initial=-1)) + 1)
+            if streamed and more > most:
+                store.close()
+                raise StoreError(
+                    f"The store {str(store.path)!r} holds sums over replicates, up to number {more - 1}, which cannot "
+                    f"be taken apart: replicates must be at least {more}, got {most}."
+                )
+        self.listener: Callable[[Outcomes], None] = lambda results: None
+        self._next_write = 0.0
+
+    def begin(self, count: int) -> None:
+        """Say that so many replicates are going to be made."""
+        if self.store is not None and self.sums is not None:
+            self.store.note({"begun": count})
+
+    def missing(self, count: int) -> Sequence[int]:
+        """Return the replicates below `count` that are not there."""
+        there = np.concatenate([batch.indices for batch in self.batches])
+        return range(count) if not len(there) else np.setdiff1d(np.arange(count), there).tolist()
+
+    def add(self, results: Outcomes) -> None:
+        """Take in what a batch came to."""
+        if self.sums is None:
+            if self.store is not None:
+                self.store.append(results)
+        else:
+            if results.sums is not None:
+                self.sums.merge(results.sums)
+            if time.monotonic() >= self._next_write:
+                self._write_sums()
+        self.batches.append(results._replace(sums=None))
+        self.listener(results)
+
+    def _write_sums(self) -> None:
+        """Write sums, and the replicates in them, to the file; then not again for a while, if that took long."""
+        if self.store is None or self.sums is None:
+            return
+        begin = time.monotonic()
+        with self.sums.held():
+            if self.sums.rows:
+                self.store.replace_sums(self.sums)
+        end = time.monotonic()
+        self._next_write = end + max(SECONDS_BETWEEN_WRITES, (end - begin) / SHARE_OF_WRITING)
+
+    def seen(self, count: int) -> Seen:
+        """Return the replicates below `count`."""
+        return Seen(Outcomes.joined(self.batches, count), self.sums, self._description)
+
+    def estimate(self, seen: Seen, description: dict[str, Any]) -> Estimate:
+        """Return what the replicates amount to. The sums are used up."""
+        moments = None if self.sums is None else Moments.of(self.sums, seen.count, description)
+        return Estimate.of(seen.outcomes, description, moments=moments)
+
+    def close(self) -> None:
+        """Write what is not written yet, and close the file."""
+        if self.store is not None:
+            try:
+                self._write_sums()
+            finally:
+                self.store.close()
+
+
+def seconds_a_batch(job: Job) -> float:
+    """Return how long batches should be: what they bring back must not take longer than making it."""
+    return max(SECONDS_A_BATCH, SECONDS_A_COMPONENT * job.arranged.n_streamed)
+
+
+def memory_needed(job: Job, replicates: int) -> int:
+    """Return the bytes that the results of a run take on this machine."""
+    a = job.arranged
+    # Two arrays of sums, half of one for long replicates; what is evaluated as it is stands in three arrays more.
+    streamed = 20 * a.n_streamed + 24 * sum(f.size for f in a.summed)
+    return streamed + 8 * a.n_kept * (replicates if a.n_kept > 1000 else 1)
+
+
+def check_memory(job: Job, replicates: int) -> None:
+    """Refuse a run whose results this machine cannot hold."""
+    available, needed = available_memory(), memory_needed(job, replicates)
+    gathered = job.arranged.gathered
+    largest = max(job.functionals, key=lambda f: f.size)
+    hint = INSTEAD if largest.name == "co_clustering" else "keep fewer components or replicates"
+    if gathered is not None and len(gathered.parameters) > MOST_POINTS:
+        raise ValueError(
+            f"co_clustering of all pairs takes at most {MOST_POINTS:,} points, got {len(gathered.parameters):,}, whose "
+            f"{gathered.size:,} pairs need {needed / 1e9:,.3g} GB: {INSTEAD}."
+        )
+    if available is not None and needed > available:
+        raise ValueError(
+            f"{largest.name} with its {largest.size:,} components needs {needed / 1e9:,.3g} GB for {replicates:,} "
+            f"replicates, and this machine has {available / 1e9:,.3g} GB: {hint}."
+        )
