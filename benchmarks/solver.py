@@ -26,11 +26,17 @@ def solve_all(work, supplies, demands, gains):
     m, n = supplies.shape[1], demands.shape[1]
     steps = 0
     for t in range(len(supplies)):
+        cells = 0
         for i in range(m):
             for j in range(n):
-                work.gain[i, j] = int(gains[t, i, j])
+                gain = int(gains[t, i, j])
+                if gain > 0:
+                    work.cell_row[cells] = i
+                    work.cell_column[cells] = j
+                    work.cell_gain[cells] = gain
+                    cells += 1
         load_masses(pointer, m, n, supplies[t], demands[t])
-        steps += solve(pointer, m, n)
+        steps += solve(pointer, m, n, cells)
     return steps
 
 
@@ -64,7 +70,7 @@ def measure(report: Report) -> None:
             count = 2000 if size <= 20 else 200
             supplies, demands, gains = problems(kind, size, count)
             costs = gains.max() - gains
-            work = empty_workspace(size, size)
+            work = empty_workspace(size, size, size * size)
             steps = solve_all(work, supplies, demands, gains) / count
             ours = best_of(5, lambda w=work, s=supplies, d=demands, g=gains: solve_all(w, s, d, g)) / count
             few = min(count, 300)

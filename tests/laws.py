@@ -12,7 +12,7 @@ import naive
 from copartition.chains.chain import chain_at
 from copartition.chains.pair import couple
 from copartition.chains.step import Step
-from copartition.core.books import count_overlap, have_met, recount_pair
+from copartition.core.books import count_out, have_met, recount_pair
 from copartition.core.clusters import choices, reset, take_out
 from copartition.core.compiling import inner, kernel, reference
 from copartition.core.conditional import weigh
@@ -56,7 +56,7 @@ def law_kernel(model, law, pair, rule, n, joint):
     """Write the joint law of the two choices of point n: lengths of pieces of u, times the law of the first choice."""
     m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
     partner = rule.partner
-    count_overlap(p, n, -1)
+    count_out(p, n)
     take_out(m, x, n)
     take_out(m, y, n)
     match_clusters(m, p)
@@ -83,7 +83,7 @@ def coupled_law(target, coupling, x, y, n):
     """
     pair = pair_of(chain_at(target, np.array(x)), chain_at(target, np.array(y)), coupling.gains(target.n_points))
     count_pair(pair)
-    joint = np.zeros(pair.overlap.shape)
+    joint = np.zeros((len(pair.x.sizes), len(pair.y.sizes)))
     law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), n, joint)
     return joint
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import cache
 from itertools import pairwise, permutations
 
 import numpy as np
 import ot
+from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.integrate import quad
 from scipy.linalg import block_diag
+from scipy.spatial.distance import squareform
 from scipy.special import betaln, multigammaln
 
 # --- partitions ------------------------------------------------------------------------------------------------------
@@ -47,6 +50,11 @@ def adjacency(labels):
 
 def hamming(a, b):
     return int(np.abs(adjacency(a) - adjacency(b)).sum())
+
+
+def overlaps(a, b):
+    """The numbers of points that clusters have in common, by their labels; those that have none are left out."""
+    return dict(Counter(zip(a, b, strict=True)))
 
 
 def entropy(labels):
@@ -672,6 +680,78 @@ def vi_lower_bound(similarity, labels):
 def similarity(states, law):
     """Probabilities that points are together."""
     return sum(p * adjacency(state) for state, p in zip(states, law, strict=True))
+
+
+def binder_loss(similarity, labels):
+    """Expected number of pairs in dispute."""
+    pairs = np.triu_indices(len(labels), 1)
+    return float(np.abs(adjacency(labels)[pairs] - similarity[pairs]).sum())
+
+
+def similarity_loss(loss, similarity, labels):
+    return binder_loss(similarity, labels) if loss == "binder" else vi_lower_bound(similarity, labels)
+
+
+def mean_loss(loss, draws, weights, labels):
+    """Mean distance to draws: the variation of information, or the number of pairs in dispute."""
+    distance = variation_of_information if loss == "vi" else lambda a, b: hamming(a, b) / 2
+    return float(np.average([distance(draw, labels) for draw in draws], weights=weights))
+
+
+def improve_points(total, order, labels):
+    """Place points that have the label -1 where `total`, a function of the points placed and their labels, is least.
+
+    Then move single points as long as that helps.
+    """
+    labels = list(labels)
+
+    def best(i):
+        found = {}
+        for k in sorted({*labels, max(labels) + 1} - {-1}):
+            trial = [*labels[:i], k, *labels[i + 1 :]]
+            placed = [j for j in range(len(trial)) if trial[j] >= 0]
+            found[k] = total(placed, [trial[j] for j in placed])
+        now = found.get(labels[i], math.inf)
+        k = min(found, key=found.get)
+        return labels[i] if labels[i] >= 0 and found[k] > now - 1e-12 else k
+
+    for i in order:
+        if labels[i] < 0:
+            labels[i] = best(i)
+    moved = True
+    while moved:
+        moved = False
+        for i in order:
+            k = best(i)
+            moved |= k != labels[i]
+            labels[i] = k
+    return canonical(labels)
+
+
+def point_search(loss, similarity, starts, seed):
+    """The least loss that single points lead to, from random orders and the cuts of an average linkage tree."""
+    count = len(similarity)
+
+    def total(kind):
+        # Not divided by the number of points, which grows as they are placed.
+        def of_placed(placed, labels):
+            part = similarity[np.ix_(placed, placed)]
+            together = np.equal.outer(labels, labels)
+            if kind == "binder":
+                return float(np.where(together, 1 - 2 * part, 0).sum())
+            return float(np.sum(np.log(together.sum(1)) - 2 * np.log((part * together).sum(1))))
+
+        return of_placed
+
+    random = np.random.default_rng(seed)
+    orders = [random.permutation(count) for _ in range(starts)]
+    tree = linkage(squareform(1 - similarity, checks=False), "average")
+    cuts = cut_tree(tree, np.arange(1, min(count, 30) + 1)).T
+    found = set()
+    for kind in ("binder", "vi"):
+        found |= {improve_points(total(kind), order, [-1] * count) for order in orders}
+        found |= {improve_points(total(kind), range(count), cut.tolist()) for cut in cuts}
+    return min(similarity_loss(loss, similarity, labels) for labels in found)
 
 
 # --- priors ----------------------------------------------------------------------------------------------------------

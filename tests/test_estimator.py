@@ -470,46 +470,6 @@ def test_nothing_is_written_down_unless_it_is_asked_for():
     assert [len(d) for d in expected.distances] == (expected.meeting_times - 1).tolist()
 
 
-# --- books that wait -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("coupling", ["transport", "path"])
-@pytest.mark.parametrize("kind", ["singletons", "prior", "Start", "grows before it is joined", "in Python"])
-def test_books_may_wait_until_chains_are_joined(monkeypatch, kind, coupling):
-    """Without a table of all pairs of rows at the start every number is the same, replicate after replicate."""
-    grows = kind == "grows before it is joined"
-    target = growing() if grows else small_mixture()
-    inits = {"Start": cp.Start("singletons", sweeps=1, split_merge=1), "in Python": "singletons"}
-    init = "one_cluster" if grows else inits.get(kind, kind)
-    functionals = in_python([]) if kind == "in Python" else [cp.n_clusters(), cp.co_clustering([0, 1])]
-    count = (1 if grows else 3) if JIT_DISABLED else 20
-    times = (1, 4, 3, 6 if grows else 12 if JIT_DISABLED else CAP)
-    job = job_for(target, functionals, Step(1, small.COUPLINGS[coupling]), times, init)
-    pairs = PairJob(job_for(target, functionals, job.step, (0, 0, 3, times[-1]), init), True, np.arange(2))
-    at_start = spied(monkeypatch, "copartition.runs.replicates.pair_at_start")
-    joined = spied(monkeypatch, "copartition.runs.replicates.joined")
-    expected, (courses, _) = run(job, count), pairs.run(range(count), Pause())
-    assert not joined
-    assert all(len(pair.overlap) == len(pair.x.sizes) for pair in at_start)
-    at_start.clear()
-    monkeypatch.setattr("copartition.chains.pair.MANY_CELLS", 0)
-    waited, (waited_courses, _) = run(job, count), pairs.run(range(count), Pause())
-    assert joined
-    assert all(pair.overlap.size == 0 for pair in at_start)
-    if kind == "singletons":  # each replicate starts with many rows and goes on with few
-        assert len(joined) == 2 * count
-        assert all(len(pair.x.sizes) < target.n_points for pair in joined)
-    for name in ("values", "meeting_times", "met", "sweeps"):
-        assert getattr(waited, name).tolist() == getattr(expected, name).tolist()
-    assert_same_courses(waited_courses, courses)
-
-
-def small_mixture():
-    """Few clusters of many points, so that chains that start from singletons leave most of their rows."""
-    data = np.random.default_rng(5).normal(0, 1, 40)
-    return cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(0.3))
-
-
 # --- functionals -----------------------------------------------------------------------------------------------------
 
 

@@ -121,7 +121,7 @@ def test_nothing_makes_it_cycle():
         if rng.random() < 0.3:
             gains = np.add.outer(np.arange(m), -np.arange(n)).astype(float) ** 2  # Monge-like, ties on diagonals
         plan = np.zeros((m, n))
-        steps = plan_kernel(empty_workspace(m, n), np.ones(m), np.ones(n), gains, 1.0, plan)
+        steps = plan_kernel(empty_workspace(m, n, m * n), np.ones(m), np.ones(n), gains, 1.0, plan)
         assert steps <= m * n
         assert np.sum(plan * gains) == pytest.approx(
             -naive.transport_cost(np.full(m, 1 / m), np.full(n, 1 / n), -gains), rel=1e-11

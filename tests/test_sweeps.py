@@ -105,10 +105,39 @@ def assert_books_are_right(target, pair):
         np.add.at(sums, chain.labels, target.model.points[:, : target.model.n_summed])
         np.testing.assert_allclose(chain.sums, sums, atol=1e-9)
         assert sorted(chain.slots) == list(range(len(chain.slots)))
-    overlap = np.zeros_like(pair.overlap)
-    np.add.at(overlap, (pair.x.slots[pair.x.labels], pair.y.slots[pair.y.labels]), 1)
-    assert np.array_equal(pair.overlap, overlap)
+        assert chain.rows[chain.slots].tolist() == list(range(len(chain.slots)))
+    assert_overlaps_are_right(pair)
     assert pair.distance[0] == naive.hamming(pair.x.labels, pair.y.labels)
+
+
+def assert_overlaps_are_right(pair):
+    """The lists of rows and those of columns both hold the cells of a recount, and every point knows its own."""
+    o = pair.overlaps
+    expected = naive.overlaps(pair.x.labels.tolist(), pair.y.labels.tolist())
+    of_cell = {}
+    for first, following, before, own in (
+        (o.first_in_row, o.next_in_row, o.before_in_row, o.row),
+        (o.first_in_column, o.next_in_column, o.before_in_column, o.column),
+    ):
+        found = {}
+        for slot, cell in enumerate(first.tolist()):
+            last = -1
+            while cell >= 0:
+                assert own[cell] == slot
+                assert before[cell] == last
+                place = (int(pair.x.rows[o.row[cell]]), int(pair.y.rows[o.column[cell]]))
+                assert place not in found
+                found[place] = int(o.shared[cell])
+                of_cell[cell] = place
+                last, cell = cell, int(following[cell])
+        assert found == expected
+    assert [of_cell[cell] for cell in o.cell_of.tolist()] == [*zip(pair.x.labels, pair.y.labels, strict=True)]
+    free = []
+    cell = int(o.free[0])
+    while cell >= 0:
+        free.append(cell)
+        cell = int(o.next_in_row[cell])
+    assert sorted([*free, *of_cell]) == list(range(o.used[0]))  # no cell is lost
 
 
 @pytest.mark.parametrize("coupling", small.COUPLINGS)

@@ -15,7 +15,7 @@ from copartition.couplings.maximal import Maximal
 from copartition.couplings.path import Path
 from copartition.couplings.transport import Transport
 from copartition.diagnostics.bounds import sweeps_needed, tv_bound, wasserstein_bound
-from copartition.diagnostics.consensus import Consensus, consensus
+from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import (
     Functional,
@@ -36,6 +36,7 @@ from copartition.functionals import (
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
 from copartition.results import MeetingTimes
 from copartition.results.store import StoreError
+from copartition.runs.consensus import consensus
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times

@@ -13,36 +13,24 @@ import numpy as np
 from copartition.chains.chain import advance_chain, refusal
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import Step
-from copartition.core.room import fitted, grown_pair, pair_of
+from copartition.core.room import grown_pair, pair_of
 from copartition.core.state import STEPS, Chain, Pair
 from copartition.core.status import DONE, FULL
 from copartition.core.steps import count_pair, make_coupled_steps
 from copartition.couplings.base import Coupling
 from copartition.targets.base import Target
 
-MANY_CELLS = 250_000  # of the books of a pair: more than this, and they wait until the chains are joined
 
-
-def couple(target: Target, coupling: Coupling, x: Chain, y: Chain, with_books: bool = True) -> Pair:
+def couple(target: Target, coupling: Coupling, x: Chain, y: Chain) -> Pair:
     """Return the pair of two chains, its books still to be counted."""
-    return pair_of(x, y, coupling.gains(target.n_points), coupling.whole_sweeps, with_books)
-
-
-def pair_at_start(target: Target, coupling: Coupling, x: Chain, y: Chain) -> Pair:
-    """Return the pair of two chains that do not run together yet, without books if these would take much room."""
-    return couple(target, coupling, x, y, with_books=len(x.sizes) * len(y.sizes) <= MANY_CELLS)
-
-
-def joined(target: Target, coupling: Coupling, pair: Pair) -> Pair:
-    """Return a pair whose chains are about to run together, with no more room than they need now."""
-    return couple(target, coupling, fitted(pair.x), fitted(pair.y))
+    return pair_of(x, y, coupling.gains(target.n_points), coupling.whole_sweeps)
 
 
 def start_pair(target: Target, step: Step, start: Beginning, lag: int, random: np.ndarray) -> Pair:
     """Return x after `lag` steps and y at its start, all chance from `random`."""
     x = start_chain(target, start, random)
     y = start_chain(target, start, random)
-    pair = couple(target, step.coupling, fitted(advance_chain(target, step, x, random, lag)), y)
+    pair = couple(target, step.coupling, advance_chain(target, step, x, random, lag), y)
     count_pair(pair)
     return pair
 

@@ -30,9 +30,12 @@ def report(run: str, output: str, title: str | None) -> None:
 
 @click.command()
 @click.argument("run", type=click.Path())
-@click.option("-o", "--output", required=True, type=click.Path(), help="Ends in .csv, .parquet or .nc (netCDF).")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(), help="Ends in .csv, .parquet, .nc (netCDF) or .npz (pairs)."
+)
 @click.option("--summary", "what", flag_value="summary", help="A row a component, with mean and interval.")
 @click.option("--clusters", "what", flag_value="clusters", help="A row a point, with its cluster in the consensus.")
+@click.option("--pairs", "what", flag_value="pairs", help="A row a pair of points, how often they are together.")
 def export(run: str, output: str, what: str | None) -> None:
     """Write the replicates of a run, or what they come to, to a file for other programs.
 

@@ -121,8 +121,6 @@ class Batch(NamedTuple):
         Random streams; each is used up by its replicate.
     start : int64 array (points)
         Where chains start, as `copartition.core.starts.place_start` takes it.
-    start_rows : int
-        Number of clusters there.
     start_steps : int
         Steps of each chain from there that are part of its start.
     start_moves : Moves
@@ -149,7 +147,6 @@ class Batch(NamedTuple):
     times: Times
     seeds: UInt2
     start: Int1
-    start_rows: int
     start_steps: int
     start_moves: Moves
     order: Int1

@@ -1,16 +1,124 @@
-"""The books of a pair of chains: how many points their clusters share, and how far the partitions are apart."""
+"""The books of a pair of chains: how many points their clusters share, and how far the partitions are apart.
+
+The numbers of points in common are kept in lists of the cells that are not empty, see
+`copartition.core.state.Overlaps`.
+"""
 
 from __future__ import annotations
 
 from copartition.core.clusters import put_in
-from copartition.core.compiling import inner, outline
+from copartition.core.compiling import inner, member, outline
 from copartition.core.matching import part, take_out_of_matched
+from copartition.core.state import OVERLAPS
 
 
 @inner
 def have_met(pair):
     """Tell whether two chains have become one."""
     return pair[0].distance[0] == 0
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------
+
+
+@inner
+def find_cell(overlaps, a, b):
+    """Return the cell of slot a of x and slot b of y, -1 if there is none: at the cost of the shorter of two lists."""
+    o = overlaps[0]
+    in_row, in_column = o.first_in_row[a], o.first_in_column[b]
+    while in_row >= 0 and in_column >= 0:
+        if o.column[in_row] == b:
+            return in_row
+        if o.row[in_column] == a:
+            return in_column
+        in_row, in_column = o.next_in_row[in_row], o.next_in_column[in_column]
+    return -1
+
+
+@inner
+def link(first, following, before, k, cell):
+    """Put a cell at the beginning of list k."""
+    head = first[k]
+    first[k] = cell
+    following[cell] = head
+    before[cell] = -1
+    if head >= 0:
+        before[head] = cell
+
+
+@inner
+def unlink(first, following, before, k, cell):
+    """Take a cell out of list k."""
+    after, ahead = following[cell], before[cell]
+    if ahead >= 0:
+        following[ahead] = after
+    else:
+        first[k] = after
+    if after >= 0:
+        before[after] = ahead
+
+
+@outline
+def new_cell(overlaps, a, b):
+    """Make an empty cell of slot a of x and slot b of y; return it."""
+    o = overlaps[0]
+    cell = o.free[0]
+    if cell >= 0:
+        o.free[0] = o.next_in_row[cell]
+    else:
+        cell = o.used[0]
+        o.used[0] += 1
+    o.row[cell] = a
+    o.column[cell] = b
+    o.shared[cell] = 0
+    link(o.first_in_row, o.next_in_row, o.before_in_row, a, cell)
+    link(o.first_in_column, o.next_in_column, o.before_in_column, b, cell)
+    return cell
+
+
+@outline
+def give_back(overlaps, cell):
+    """Remove an empty cell."""
+    o = overlaps[0]
+    unlink(o.first_in_row, o.next_in_row, o.before_in_row, o.row[cell], cell)
+    unlink(o.first_in_column, o.next_in_column, o.before_in_column, o.column[cell], cell)
+    o.next_in_row[cell] = o.free[0]
+    o.free[0] = cell
+
+
+@inner
+def count_out(pair, n):
+    """Take point n out of its cell."""
+    o = pair[0].overlaps
+    o.shared[o.cell_of[n]] -= 1
+
+
+@inner
+def count_in(pair, n):
+    """Put point n, which was taken out of a cell, into that of its two clusters."""
+    p = pair[0]
+    o = p.overlaps
+    a, b = p.x.slots[p.x.labels[n]], p.y.slots[p.y.labels[n]]
+    cell = o.cell_of[n]
+    if o.row[cell] != a or o.column[cell] != b:
+        cell = change_cell(member(pair, OVERLAPS), n, a, b)
+    o.shared[cell] += 1
+
+
+@outline
+def change_cell(overlaps, n, a, b):
+    """Let point n be in the cell of slot a of x and slot b of y, and not in the one where it was; return it."""
+    o = overlaps[0]
+    if o.shared[o.cell_of[n]] == 0:
+        give_back(overlaps, o.cell_of[n])
+    cell = find_cell(overlaps, a, b)
+    if cell < 0:
+        cell = new_cell(overlaps, a, b)
+    o.cell_of[n] = cell
+    return cell
+
+
+# --- points ----------------------------------------------------------------------------------------------------------
 
 
 @inner
@@ -21,15 +129,8 @@ def separation(pair, n):
     """
     p = pair[0]
     i, j = p.x.labels[n], p.y.labels[n]
-    common = p.overlap[p.x.slots[i], p.y.slots[j]]
+    common = p.overlaps.shared[p.overlaps.cell_of[n]]
     return 2 * (p.x.sizes[i] + p.y.sizes[j] - 2 * common)
-
-
-@inner
-def count_overlap(pair, n, change):
-    """Add `change` to the overlap of the two clusters of point n."""
-    p = pair[0]
-    p.overlap[p.x.slots[p.x.labels[n]], p.y.slots[p.y.labels[n]]] += change
 
 
 @inner
@@ -37,7 +138,7 @@ def take_out_of_both(model, pair, x, y, matching, n):
     """Take point n out of both chains and out of the books; where clusters are matched, out of the matching too."""
     p = pair[0]
     p.distance[0] -= separation(pair, n)
-    count_overlap(pair, n, -1)
+    count_out(pair, n)
     take_out_of_matched(model, x, n, p.matched.there, p.matched.back, matching)
     take_out_of_matched(model, y, n, p.matched.back, p.matched.there, matching)
 
@@ -52,7 +153,7 @@ def put_into_both(model, law, pair, x, y, matching, n, chosen):
             part(pair[0].matched.there, pair[0].matched.back, new_x, new_y)
     put_in(model, law, x, n, i)
     put_in(model, law, y, n, j)
-    count_overlap(pair, n, 1)
+    count_in(pair, n)
     pair[0].distance[0] += separation(pair, n)
 
 
@@ -60,17 +161,24 @@ def put_into_both(model, law, pair, x, y, matching, n, chosen):
 def recount_pair(pair):
     """Count the overlaps of two chains and their distance from the labels."""
     p = pair[0]
-    for a in range(p.overlap.shape[0]):
-        for b in range(p.overlap.shape[1]):
-            p.overlap[a, b] = 0
+    overlaps = member(pair, OVERLAPS)
+    o = p.overlaps
+    o.first_in_row[:] = -1
+    o.first_in_column[:] = -1
+    o.free[0] = -1
+    o.used[0] = 0
     for n in range(len(p.x.labels)):
-        count_overlap(pair, n, 1)
+        a, b = p.x.slots[p.x.labels[n]], p.y.slots[p.y.labels[n]]
+        cell = find_cell(overlaps, a, b)
+        if cell < 0:
+            cell = new_cell(overlaps, a, b)
+        o.cell_of[n] = cell
+        o.shared[cell] += 1
     distance = 0
     for size in p.x.sizes:
         distance += size * size
     for size in p.y.sizes:
         distance += size * size
-    for a in range(p.overlap.shape[0]):
-        for b in range(p.overlap.shape[1]):
-            distance -= 2 * p.overlap[a, b] * p.overlap[a, b]
+    for cell in range(o.used[0]):
+        distance -= 2 * o.shared[cell] * o.shared[cell]
     p.distance[0] = distance

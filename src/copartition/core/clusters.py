@@ -116,10 +116,12 @@ def drop_cluster(chain, k):
     for row in range(k, last):
         c.sizes[row] = c.sizes[row + 1]
         c.slots[row] = c.slots[row + 1]
+        c.rows[c.slots[row]] = row
         for d in range(c.sums.shape[1]):
             c.sums[row, d] = c.sums[row + 1, d]
     c.sizes[last] = 0
     c.slots[last] = slot
+    c.rows[slot] = last
     clear_row(c.sums, last)
     c.n_clusters[0] = last
     if k < last:
@@ -154,7 +156,7 @@ def reset(model, law, chain, labels):
         n_clusters = max(n_clusters, labels[n] + 1)
     c.n_clusters[0] = model[0].palette if model[0].palette > 0 else n_clusters
     for k in range(len(c.slots)):
-        c.slots[k] = k
+        c.slots[k] = c.rows[k] = k
     rebuild(model, law, chain)
 
 
@@ -174,6 +176,7 @@ def copy_chain(source, destination):
     copy_array(a.weights, b.weights)
     copy_array(a.total, b.total)
     copy_array(a.slots, b.slots)
+    copy_array(a.rows, b.rows)
     copy_array(a.n_clusters, b.n_clusters)
     copy_array(a.age, b.age)
     copy_array(a.holder, b.holder)

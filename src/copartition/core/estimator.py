@@ -22,7 +22,7 @@ from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, member, outline, reference
 from copartition.core.starts import place_start
 from copartition.core.state import PLACE, STEPS, Coupled, Functionals, Law, Model, Pair, Stepper, X, Y
-from copartition.core.status import ASKING, CROWDED, DIARY_FULL, DONE, JOINED, RECORD_FULL
+from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, RECORD_FULL
 from copartition.core.types import type_of
 
 # --- looking at the states -------------------------------------------------------------------------------------------
@@ -148,8 +148,6 @@ def begin_one(model, law, chain, stepper, batch, random):
 def begin_replicate(model, law, pair, stepper, batch, random):
     """Put both chains at their starts and set the tally to nothing; return a status."""
     x, y = member(pair, X), member(pair, Y)
-    if len(x[0].sizes) < batch[0].start_rows + 2 or len(y[0].sizes) < batch[0].start_rows + 2:
-        return CROWDED
     tally = batch[0].tally
     tally.time[0] = tally.meeting_time[0] = 0
     tally.is_new[0] = 1
@@ -169,12 +167,10 @@ def begin_replicate(model, law, pair, stepper, batch, random):
 
 @outline
 def join_chains(pair, batch):
-    """Count the books of the pair when y joins; return a status: `CROWDED` where there is no room for them."""
+    """Count the books of the pair when y joins; return a status."""
     tally = batch[0].tally
     if tally.is_joined[0]:
         return DONE
-    if pair[0].overlap.shape[0] < len(pair[0].x.sizes):
-        return CROWDED
     recount_pair(pair)
     tally.is_joined[0] = 1
     return JOINED if batch[0].stops else DONE

@@ -49,16 +49,21 @@ def take_out_of_matched(model, chain, n, there, back, matching):
 
 @inner
 def find_best(pair, row):
-    """Find the free cluster of y that has the most points in common with cluster `row` of x, and how many."""
+    """Find the free cluster of y that has the most points in common with cluster `row` of x, and how many.
+
+    The first one of those with as many.
+    """
     p = pair[0]
-    w = p.work
-    w.best[row] = 0
-    for column in range(p.y.n_clusters[0]):
-        if p.matched.back[column] < 0:
-            common = p.overlap[p.x.slots[row], p.y.slots[column]]
-            if common > w.best[row]:
-                w.best[row] = common
-                w.partner[row] = column
+    o, w = p.overlaps, p.work
+    best, favourite = 0, -1
+    cell = o.first_in_row[p.x.slots[row]]
+    while cell >= 0:
+        column, common = p.y.rows[o.column[cell]], o.shared[cell]
+        if p.matched.back[column] < 0 and (common > best or (common == best > 0 and column < favourite)):
+            best, favourite = common, column
+        cell = o.next_in_row[cell]
+    w.best[row] = best
+    w.partner[row] = favourite
 
 
 @outline
@@ -71,8 +76,9 @@ def match_clusters(model, pair):
     p = pair[0]
     there, back, best, favourite = p.matched.there, p.matched.back, p.work.best, p.work.partner
     n_x = p.x.n_clusters[0]
-    there[:] = -1
-    back[:] = -1
+    # Later rows are of no cluster, and those of the new ones are joined for every point. There may be very many.
+    there[: n_x + 1] = -1
+    back[: p.y.n_clusters[0] + 1] = -1
     for row in range(n_x):
         find_best(pair, row)
     shared = 0

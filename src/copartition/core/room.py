@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.core.state import Chain, Dealing, Matching, Model, Moves, Pair, Workspace
+from copartition.core.state import Chain, Dealing, Matching, Model, Moves, Overlaps, Pair, Workspace
 
 
 def aligned(shape: tuple[int, int]) -> np.ndarray:
@@ -44,6 +44,7 @@ def empty_chain(n_points: int, widths: Widths, capacity: int) -> Chain:
         weights=np.zeros(capacity),
         total=np.zeros(1),
         slots=np.arange(capacity, dtype=np.int64),
+        rows=np.arange(capacity, dtype=np.int64),
         n_clusters=np.zeros(1, dtype=np.int64),
         age=np.zeros(1, dtype=np.int64),
         kept=aligned((capacity, widths.kept)),
@@ -57,38 +58,30 @@ def grown(chain: Chain) -> Chain:
     return _with_capacity(chain, 2 * len(chain.sizes))
 
 
-def fitted(chain: Chain) -> Chain:
-    """Return the same chain with no more room than it needs now, before it becomes part of a pair.
-
-    A chain that started from singletons would take its many rows into the overlaps of the pair.
-    """
-    capacity = max(16, 2 * int(chain.n_clusters[0]))
-    return chain if capacity >= len(chain.sizes) else _with_capacity(chain, capacity)
-
-
 def _with_capacity(chain: Chain, capacity: int) -> Chain:
     other = empty_chain(len(chain.labels), widths_of(chain), capacity)
-    rows = min(capacity, len(chain.sizes))
+    rows = len(chain.sizes)
     other.labels[:] = chain.labels
-    other.sizes[:rows] = chain.sizes[:rows]
-    other.sums[:rows] = chain.sums[:rows]
-    if capacity >= len(chain.sizes):  # a smaller one is not part of a pair yet: any slots will do
-        other.slots[:rows] = chain.slots
-    other.kept[other.slots[:rows]] = chain.kept[chain.slots[:rows]]
+    for name in ("sizes", "sums", "slots", "rows", "kept"):
+        getattr(other, name)[:rows] = getattr(chain, name)
     other.n_clusters[:] = chain.n_clusters
     other.age[:] = chain.age
     other.holder[:] = chain.holder
     return other
 
 
-def empty_workspace(capacity_x: int, capacity_y: int, n_points: int = 0) -> Workspace:
-    """Return room for transport problems of up to this many rows and columns."""
+def empty_overlaps(capacity_x: int, capacity_y: int, n_points: int) -> Overlaps:
+    """Return lists of cells for chains of so many rows, none of them counted yet."""
+    lengths = (*[n_points] * 8, capacity_x, capacity_y, 1, 1)
+    return Overlaps._make([np.zeros(length, dtype=np.int64) for length in lengths])
+
+
+def empty_workspace(capacity_x: int, capacity_y: int, cells: int) -> Workspace:
+    """Return room for transport problems of up to this many rows and columns, and cells whose gain is not 0."""
     nodes = capacity_x + capacity_y
-    cells = min(n_points, capacity_x * capacity_y)
-    lengths = (*[nodes] * 12, capacity_x, capacity_y, cells, cells, cells)
-    gain = np.zeros((capacity_x, capacity_y), dtype=np.int64)
+    lengths = (*[nodes] * 12, capacity_x, capacity_y, cells, cells, cells, nodes + 1)
     vectors = [np.zeros(length, dtype=np.int64) for length in lengths]
-    return Workspace._make([gain, *vectors, np.zeros(capacity_x), np.zeros(capacity_y)])
+    return Workspace._make([*vectors, np.zeros(capacity_x), np.zeros(capacity_y)])
 
 
 def empty_matching(rows: int, columns: int) -> Matching:
@@ -96,7 +89,7 @@ def empty_matching(rows: int, columns: int) -> Matching:
     return Matching(np.full(rows, -1, dtype=np.int64), np.full(columns, -1, dtype=np.int64))
 
 
-def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False, with_books: bool = True) -> Pair:
+def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False) -> Pair:
     """Return the pair of two chains, its overlaps and its distance still to be counted.
 
     Parameters
@@ -105,27 +98,25 @@ def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False, w
     gains : int64 array
     whole_sweeps : bool
         Make room for a coupling of whole sweeps.
-    with_books : bool
-        Make room for overlaps, which takes as many cells as there are pairs of rows. Without, the chains cannot run
-        together yet.
     """
     shape = (len(x.sizes), len(y.sizes))
-    books = shape if with_books else (0, 0)
-    n_points = len(x.labels) if whole_sweeps and with_books else 0
-    shadows = [empty_chain(n_points, widths_of(x), rows if n_points else 0) for rows in shape]
+    n_points = len(x.labels)
+    shadows = [
+        empty_chain(n_points, widths_of(x), rows) if whole_sweeps else empty_chain(0, widths_of(x), 0) for rows in shape
+    ]
     return Pair(
         x=x,
         y=y,
-        overlap=np.zeros(books, dtype=np.int64),
+        overlaps=empty_overlaps(*shape, n_points),
         distance=np.zeros(1, dtype=np.int64),
         gains=gains,
-        work=empty_workspace(*books, len(x.labels)),
-        matched=empty_matching(*books),
+        work=empty_workspace(*shape, n_points),
+        matched=empty_matching(*shape),
         due=np.zeros(1, dtype=np.int64),
         shadow_x=shadows[0],
         shadow_y=shadows[1],
-        names_x=empty_matching(*books),
-        names_y=empty_matching(*books[::-1]),
+        names_x=empty_matching(*shape),
+        names_y=empty_matching(*shape[::-1]),
         phase=np.zeros(1, dtype=np.int64),
         ratios=np.ones(2),
     )
@@ -141,14 +132,13 @@ def grown_pair(pair: Pair) -> Pair:
         capacity = 2 * len(chain.sizes) if needed >= len(chain.sizes) else len(chain.sizes)
         chains.append([_with_capacity(c, capacity) for c in ((chain, shadow) if whole_sweeps else (chain,))])
     (x, *shadow_x), (y, *shadow_y) = chains
-    larger = pair_of(x, y, pair.gains, whole_sweeps, with_books=len(pair.overlap) > 0)
+    larger = pair_of(x, y, pair.gains, whole_sweeps)
     if whole_sweeps:
         larger = larger._replace(shadow_x=shadow_x[0], shadow_y=shadow_y[0])
-    n_x, n_y = pair.overlap.shape
-    larger.overlap[:n_x, :n_y] = pair.overlap
     for name in ("distance", "due", "phase", "ratios"):
         getattr(larger, name)[:] = getattr(pair, name)
-    for name in ("matched", "names_x", "names_y"):
+    larger.overlaps.first_in_row[:] = larger.overlaps.first_in_column[:] = -1
+    for name in ("overlaps", "matched", "names_x", "names_y"):
         for new, old in zip(getattr(larger, name), getattr(pair, name), strict=True):
             new[: len(old)] = old
     return larger

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 from numba import types
 
-from copartition.core.types import Float1, Float2, Int1, Int2, float1, int1, pointer, uint1
+from copartition.core.types import Float1, Float2, Int1, float1, int1, pointer, uint1
 
 # --- one chain -------------------------------------------------------------------------------------------------------
 
@@ -82,8 +82,10 @@ class Chain(NamedTuple):
     total : float64 array (1)
         The sum of these weights.
     slots : int64 array (capacity)
-        Where each cluster stands in `kept` and in ``Pair.overlap``: a permutation, so that rows may move down without
-        moving what is large.
+        Where each cluster stands in `kept` and in the lists of ``Pair.overlaps``: a permutation, so that rows may move
+        down without moving what is large.
+    rows : int64 array (capacity)
+        Which row each slot belongs to: the inverse of `slots`.
     n_clusters : int64 array (1)
         Number of clusters; of labels, where there is a palette.
     age : int64 array (1)
@@ -101,6 +103,7 @@ class Chain(NamedTuple):
     weights: Float1
     total: Float1
     slots: Int1
+    rows: Int1
     n_clusters: Int1
     age: Int1
     kept: Float2
@@ -214,13 +217,50 @@ class Matching(NamedTuple):
     back: Int1
 
 
+class Overlaps(NamedTuple):
+    """How many points clusters of two chains share: lists of the cells that are not empty, kept from move to move.
+
+    A cell is a cluster of x and one of y that have points in common, so there are never more cells than points, however
+    many clusters there are. Each is linked into the list of its row, which is a slot of x, and into that of its column,
+    a slot of y. Lists are in no order.
+
+    Attributes
+    ----------
+    cell_of : int64 array (n_points)
+        The cell that each point is in. The cell of a point that is taken out stays where it is until the point is put
+        in again, even if it is empty by then: most points go back.
+    row, column, shared : int64 arrays (n_points)
+        The slots of each cell, and the number of points in it.
+    next_in_row, before_in_row, next_in_column, before_in_column : int64 arrays (n_points)
+        The neighbours of each cell in its two lists; -1 at their ends.
+    first_in_row : int64 array (capacity of x)
+        The cell with which the list of each slot of x begins; -1 if that is empty.
+    first_in_column : int64 array (capacity of y)
+    free : int64 array (1)
+        The first cell that was given back, from which others follow as `next_in_row`; -1 if there is none.
+    used : int64 array (1)
+        Cells from this one on have never been used.
+    """
+
+    cell_of: Int1
+    row: Int1
+    column: Int1
+    shared: Int1
+    next_in_row: Int1
+    before_in_row: Int1
+    next_in_column: Int1
+    before_in_column: Int1
+    first_in_row: Int1
+    first_in_column: Int1
+    free: Int1
+    used: Int1
+
+
 class Workspace(NamedTuple):
     """Arrays of the transport coupling. A node is a row, or the number of rows plus a column.
 
     Attributes
     ----------
-    gain : int64 array (row capacity, column capacity)
-        What a unit of mass earns in each cell of the problem that the simplex method solves.
     mass : int64 array (nodes)
         Supply of every row and demand of every column; used up by the first, greedy plan.
     parent, depth, child, next_sibling, previous_sibling, order : int64 arrays (nodes)
@@ -232,12 +272,13 @@ class Workspace(NamedTuple):
     best, second, partner : int64 arrays (nodes)
         The two largest gains of every row and column, and the column (or row) of the largest.
     cell_row, cell_column, cell_gain : int64 arrays
-        The cells whose gain is not 0; never more than there are points.
+        The cells whose gain is not 0, row by row; never more than there are points.
+    begin : int64 array (nodes + 1)
+        Where the cells of each row begin, for the simplex method.
     left_x, left_y : float64 arrays
         Probability of each row and column that is still to be placed.
     """
 
-    gain: Int2
     mass: Int1
     parent: Int1
     depth: Int1
@@ -255,6 +296,7 @@ class Workspace(NamedTuple):
     cell_row: Int1
     cell_column: Int1
     cell_gain: Int1
+    begin: Int1
     left_x: Float1
     left_y: Float1
 
@@ -265,9 +307,8 @@ class Pair(NamedTuple):
     Attributes
     ----------
     x, y : Chain
-    overlap : int64 array (capacity of x, capacity of y)
-        Number of points in common, by slot: cluster i of x and j of y share
-        ``overlap[x.slots[i], y.slots[j]]`` points.
+    overlaps : Overlaps
+        Numbers of points in common.
     distance : int64 array (1)
         Hamming distance of the partitions; exactly 0 when they are equal.
     gains : int64 array (n_points + 1)
@@ -291,7 +332,7 @@ class Pair(NamedTuple):
 
     x: Chain
     y: Chain
-    overlap: Int2
+    overlaps: Overlaps
     distance: Int1
     gains: Int1
     work: Workspace
@@ -306,8 +347,8 @@ class Pair(NamedTuple):
 
 
 # Places of tuples within `Pair`, for `copartition.core.compiling.member`.
-X, Y, SHADOW_X, SHADOW_Y, NAMES_X, NAMES_Y = (
-    Pair._fields.index(name) for name in ("x", "y", "shadow_x", "shadow_y", "names_x", "names_y")
+X, Y, OVERLAPS, SHADOW_X, SHADOW_Y, NAMES_X, NAMES_Y = (
+    Pair._fields.index(name) for name in ("x", "y", "overlaps", "shadow_x", "shadow_y", "names_x", "names_y")
 )
 
 # partner(pair, n_x, n_y, total_x, total_y, i, u) -> j: see `copartition.couplings`.

@@ -76,34 +76,55 @@ def load_side(mass, begin, count, values, scale, unit, least):
 
 
 @inner
-def solve(work, m, n):
-    """Find the best plan for ``work.gain[:m, :n]`` and the masses that `load_masses` wrote.
+def solve(work, m, n, cells):
+    """Find the best plan for the masses that `load_masses` wrote and the first `cells` cells of the workspace.
+
+    Cells are listed row by row, columns in any order; their gains are positive, those of all others 0. So of the latter
+    only the one in the column of the lowest dual value need be looked at: it exceeds its dual values the most, and
+    where that column has a gain in the row, the cell that is listed is better still.
 
     Afterwards the cells of row i are those that join it to its parent and to its children; see `draw_column`.
     Returns the number of steps that the simplex method took after the first, greedy plan.
     """
+    find_rows(work, m, cells)
     root = place_greedily(work, m, n)
     hang_tree(work, m, n, root)
     w = work[0]
-    gain, dual = w.gain, w.dual
+    begin, cell_column, cell_gain, dual = w.begin, w.cell_column, w.cell_gain, w.dual
+    lowest = position_of_lowest(dual, m, n)
     steps = 0
     row = 0
     content = 0
     while content < m:
-        best = gain[row, 0] - dual[m]
-        for j in range(1, n):
-            best = max(best, gain[row, j] - dual[m + j])
+        best = -dual[m + lowest]
+        column = lowest
+        for cell in range(begin[row], begin[row + 1]):
+            j = cell_column[cell]
+            value = cell_gain[cell] - dual[m + j]
+            if value > best or (value == best and j < column):
+                best = value
+                column = j
         if best > dual[row]:
-            column = 0
-            while gain[row, column] - dual[m + column] != best:
-                column += 1
             pivot(work, m, row, m + column, best - dual[row])
+            lowest = position_of_lowest(dual, m, n)
             steps += 1
             content = 0
         else:
             content += 1
             row = row + 1 if row + 1 < m else 0
     return steps
+
+
+@inner
+def find_rows(work, m, cells):
+    """Write down where the cells of each row begin."""
+    begin, cell_row = work[0].begin, work[0].cell_row
+    cell = 0
+    for row in range(m):
+        begin[row] = cell
+        while cell < cells and cell_row[cell] == row:
+            cell += 1
+    begin[m] = cells
 
 
 @inner
@@ -118,11 +139,15 @@ def place_greedily(work, m, n):
     w = work[0]
     mass, parent, flow, order, best, favourite = w.mass, w.parent, w.flow, w.order, w.best, w.partner
     for i in range(m):
-        find_favourite(work, m, n, i)
+        find_favourite(work, m, i)
     root = m
+    first_open = m
     for used_up in range(m + n - 1):
         row = position_of_largest(best, m)
-        root = m + favourite[row]
+        gain = best[row]
+        while mass[first_open] == 0:
+            first_open += 1
+        root = m + favourite[row] if gain > 0 else first_open
         moved = min(mass[row], mass[root])
         mass[row] -= moved
         mass[root] -= moved
@@ -133,27 +158,25 @@ def place_greedily(work, m, n):
             child, above = root, row
             for i in range(m):
                 if favourite[i] == root - m and mass[i] > 0:
-                    find_favourite(work, m, n, i)
+                    find_favourite(work, m, i)
         parent[child] = above
         flow[child] = moved
+        w.dual[child] = gain
         order[used_up] = child
     return root
 
 
 @inner
-def find_favourite(work, m, n, i):
-    """Find the column of the largest gain in row i among those that are not used up."""
+def find_favourite(work, m, i):
+    """Find the column of the largest gain in row i among those that are not used up; -1 if all their gains are 0."""
     w = work[0]
-    gain, mass = w.gain, w.mass
-    # The maximum first and its place after: two short loops without a branch that depends on the data.
-    largest = -LARGEST
-    for j in range(n):
-        largest = max(largest, gain[i, j] if mass[m + j] > 0 else -LARGEST)
-    j = 0
-    while gain[i, j] != largest or mass[m + j] == 0:
-        j += 1
+    largest, favourite = 0, -1
+    for cell in range(w.begin[i], w.begin[i + 1]):
+        j, gain = w.cell_column[cell], w.cell_gain[cell]
+        if w.mass[m + j] > 0 and (gain > largest or (gain == largest and j < favourite)):
+            largest, favourite = gain, j
     w.best[i] = largest
-    w.partner[i] = j
+    w.partner[i] = favourite
 
 
 @inner
@@ -169,8 +192,23 @@ def position_of_largest(values, count):
 
 
 @inner
+def position_of_lowest(dual, m, n):
+    """Return the first column of the lowest dual value."""
+    lowest = dual[m]
+    for j in range(1, n):
+        lowest = min(lowest, dual[m + j])
+    j = 0
+    while dual[m + j] != lowest:
+        j += 1
+    return j
+
+
+@inner
 def hang_tree(work, m, n, root):
-    """Compute depths, dual values and lists of children from the parents, walking ``work.order`` backwards."""
+    """Compute depths, dual values and lists of children from the parents, walking ``work.order`` backwards.
+
+    The gain of the cell that joins a node to its parent is in the place of its dual value.
+    """
     w = work[0]
     parent, depth, dual, order, child = w.parent, w.depth, w.dual, w.order, w.child
     for node in range(m + n):
@@ -182,15 +220,8 @@ def hang_tree(work, m, n, root):
         node = order[position]
         above = parent[node]
         depth[node] = depth[above] + 1
-        dual[node] = cell_gain(work, m, node, above) - dual[above]
+        dual[node] -= dual[above]
         attach(work, node, above)
-
-
-@inner
-def cell_gain(work, m, a, b):
-    """Return the gain of the cell between two nodes, one of which is a row and the other a column."""
-    gain = work[0].gain
-    return gain[a, b - m] if a < b else gain[b, a - m]
 
 
 @inner
@@ -335,7 +366,7 @@ def write_plan(work, m, n, unit, plan):
 
 @kernel(types.int64(type_of(Workspace), float1, float1, float2, types.float64, float2))
 def plan_kernel(work, supplies, demands, gains, scale, plan):
-    """Solve a problem given in floating point numbers; rows and columns without mass are left out."""
+    """Solve a problem given in floating point numbers, gains not negative; what is without mass is left out."""
     pointer = reference(work)
     m = n = 0
     for i in range(len(supplies)):
@@ -348,11 +379,17 @@ def plan_kernel(work, supplies, demands, gains, scale, plan):
             work.columns[n] = j
             work.left_y[n] = demands[j]
             n += 1
+    cells = 0
     for i in range(m):
         for j in range(n):
-            work.gain[i, j] = int(np.rint(gains[work.rows[i], work.columns[j]] * scale))
+            gain = int(np.rint(gains[work.rows[i], work.columns[j]] * scale))
+            if gain > 0:
+                work.cell_row[cells] = i
+                work.cell_column[cells] = j
+                work.cell_gain[cells] = gain
+                cells += 1
     unit = load_masses(pointer, m, n, work.left_x, work.left_y)
-    steps = solve(pointer, m, n)
+    steps = solve(pointer, m, n, cells)
     write_plan(pointer, m, n, unit, plan)
     return steps
 
@@ -386,13 +423,15 @@ def optimal_plan(supplies: Any, demands: Any, gains: Any) -> np.ndarray:
     shape = (len(supplies), len(demands))
     if gains.shape != shape:
         raise ValueError(f"gains must have shape {shape} to fit supplies and demands, got {gains.shape}.")
-    # As fine as 64-bit dual values, sums of up to rows + columns gains, allow.
-    largest = np.abs(gains).max()
+    # As fine as 64-bit dual values, sums of up to rows + columns gains, allow. A gain that is added everywhere makes no
+    # difference.
+    gains = gains - gains.min()
+    largest = gains.max()
     if largest > 0:
         gains = gains / largest
     scale = 2.0 ** (59 - int(sum(shape)).bit_length())
     plan = np.zeros(shape)
-    plan_kernel(empty_workspace(*shape), supplies, demands, gains, scale, plan)
+    plan_kernel(empty_workspace(*shape, gains.size), supplies, demands, gains, scale, plan)
     return plan
 
 

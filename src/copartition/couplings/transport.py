@@ -38,32 +38,35 @@ from copartition.validation import shorten
 
 
 @inner
-def dominant_partner(pair, n_x, n_y, i):
+def dominant_partner(pair, i):
     """Return the column whose cell in row i is dominant, and strictly so; -1 if there is none.
 
     Strictly, because then no other cell of its row or column is dominant, and the order in which step 2 takes the
     rows makes no difference to this one.
     """
     p = pair[0]
-    x, y, overlap, gains, slots_x, slots_y = p.x.weights, p.y.weights, p.overlap, p.gains, p.x.slots, p.y.slots
+    o, x, y, gains = p.overlaps, p.x.weights, p.y.weights, p.gains
     best = second = 0
     j = -1
-    slot = slots_x[i]
-    for b in range(n_y):
+    cell = o.first_in_row[p.x.slots[i]]
+    while cell >= 0:
+        b, gain = p.y.rows[o.column[cell]], gains[o.shared[cell]]
         if y[b] > 0.0:
-            gain = gains[overlap[slot, slots_y[b]]]
             if gain > best:
                 second = best
                 best = gain
                 j = b
             elif gain > second:
                 second = gain
+        cell = o.next_in_row[cell]
     if best <= second:
         return -1
-    slot = slots_y[j]
-    for a in range(n_x):
-        if a != i and x[a] > 0.0 and gains[overlap[slots_x[a], slot]] + second >= best:
+    cell = o.first_in_column[p.y.slots[j]]
+    while cell >= 0:
+        a = p.x.rows[o.row[cell]]
+        if a != i and x[a] > 0.0 and gains[o.shared[cell]] + second >= best:
             return -1
+        cell = o.next_in_column[cell]
     return j
 
 
@@ -74,21 +77,23 @@ def dominant_partner(pair, n_x, n_y, i):
 def load_cells(pair, m, n):
     """Write down the cells of the m rows and n columns of the problem whose gain is not 0; return their number."""
     p = pair[0]
-    work = p.work
-    overlap, gains, slots = p.overlap, p.gains, work.order
-    cell_row, cell_column, cell_gain = work.cell_row, work.cell_column, work.cell_gain
+    o, w, gains, number = p.overlaps, p.work, p.gains, p.work.order
+    for k in range(p.y.n_clusters[0]):
+        number[k] = -1
     for b in range(n):
-        slots[b] = p.y.slots[work.columns[b]]
+        number[w.columns[b]] = b
     cells = 0
     for a in range(m):
-        slot = p.x.slots[work.rows[a]]
-        for b in range(n):
-            gain = gains[overlap[slot, slots[b]]]
-            if gain > 0:
-                cell_row[cells] = a
-                cell_column[cells] = b
-                cell_gain[cells] = gain
+        cell = o.first_in_row[p.x.slots[w.rows[a]]]
+        while cell >= 0:
+            b = number[p.y.rows[o.column[cell]]]
+            gain = gains[o.shared[cell]]
+            if b >= 0 and gain > 0:
+                w.cell_row[cells] = a
+                w.cell_column[cells] = b
+                w.cell_gain[cells] = gain
                 cells += 1
+            cell = o.next_in_row[cell]
     return cells
 
 
@@ -97,10 +102,9 @@ def load_law(weights, n_choices, total, chosen, probabilities):
     """Write the choices of positive weight and their probabilities; return their number."""
     count = 0
     for k in range(n_choices):
-        if weights[k] > 0.0:
-            chosen[count] = k
-            probabilities[count] = weights[k] / total
-            count += 1
+        chosen[count] = k  # written over if its weight is 0
+        probabilities[count] = weights[k] / total
+        count += weights[k] > 0.0
     return count
 
 
@@ -117,26 +121,26 @@ def rank_gains(work, m, n, cells):
     kept = 0
     for cell in range(cells):
         a, b, gain = w.cell_row[cell], w.cell_column[cell], w.cell_gain[cell]
-        if w.left_x[a] > 0.0 and w.left_y[b] > 0.0:
-            w.cell_row[kept] = a
-            w.cell_column[kept] = b
-            w.cell_gain[kept] = gain
-            kept += 1
-            rank(work, a, b, gain)
-            rank(work, m + b, a, gain)
+        # Without branches, which no processor could predict: a cell that is dropped is written over and ranks last.
+        w.cell_row[kept] = a
+        w.cell_column[kept] = b
+        w.cell_gain[kept] = gain
+        is_left = (w.left_x[a] > 0.0) & (w.left_y[b] > 0.0)
+        kept += is_left
+        gain = gain if is_left else 0
+        rank(work, a, b, gain)
+        rank(work, m + b, a, gain)
     return kept
 
 
 @inner
 def rank(work, node, other, gain):
-    """Take a gain into account that `node` has in its cell with `other`."""
-    best, second = work[0].best, work[0].second
-    if gain > best[node]:
-        second[node] = best[node]
-        best[node] = gain
-        work[0].partner[node] = other
-    elif gain > second[node]:
-        second[node] = gain
+    """Take a gain into account that `node` has in its cell with `other`; of equal ones the first is the largest."""
+    best, second, partner = work[0].best, work[0].second, work[0].partner
+    largest, first = best[node], partner[node]
+    second[node] = max(second[node], min(gain, largest))
+    best[node] = max(gain, largest)
+    partner[node] = other if (gain > largest) | ((gain == largest) & (other < first)) else first
 
 
 @inner
@@ -227,13 +231,11 @@ def core_partner(work, m, n, cells, row, level):
         for b in range(columns):
             total += w.left_y[b]
         return w.columns[draw(w.left_y, columns, share * total)]
-    for a in range(rows):
-        for b in range(columns):
-            w.gain[a, b] = 0
     for cell in range(cells):
-        w.gain[row_number[w.cell_row[cell]], column_number[w.cell_column[cell]]] = w.cell_gain[cell]
+        w.cell_row[cell] = row_number[w.cell_row[cell]]
+        w.cell_column[cell] = column_number[w.cell_column[cell]]
     load_masses(work, rows, columns, w.left_x, w.left_y)
-    solve(work, rows, columns)
+    solve(work, rows, columns, cells)
     return w.columns[draw_column(work, rows, row, share)]
 
 
@@ -279,7 +281,7 @@ def transport(pair, n_x, n_y, total_x, total_y, i, u):
         return draw(y, n_y, u * total_y)
     mass = x[i] / total_x
     level = u * mass
-    j = dominant_partner(pair, n_x, n_y, i)
+    j = dominant_partner(pair, i)
     if j >= 0 and level < y[j] / total_y:
         return j
     w = pair[0].work

@@ -1,43 +1,42 @@
 """One clustering to stand for a posterior, and how much it leaves out.
 
 A loss says how bad it is to report clustering C where A is the truth; the consensus minimises the posterior expectation
-of it. Both losses here need only the probabilities P[i, j] that points are together, which `co_clustering` estimates
-without bias:
+of it:
 
-- Binder: the number of pairs on which A and C disagree, sum over i < j of |1[i, j together in C] - P[i, j]|.
-- VI: the variation of information. Its expectation is not a function of P; as usual (Wade and Ghahramani 2018) the
-  lower bound that Jensen's inequality gives is minimised instead, with n(i) the size of the cluster of i in C:
-  1/N * sum over i of [ log n(i) - 2 log(sum over j with i in C of P[i, j]) + log(sum over j of P[i, j]) ].
-  The expectation itself is what `distance_to` estimates, for the candidates that the search has found: a second run
-  with it tells which of them is best.
+- Binder: the number of pairs on which A and C disagree. Its expectation needs only the probabilities P[i, j] that
+  points are together: sum over i < j of |1[i, j together in C] - P[i, j]|.
+- VI: the variation of information. Its expectation is not a function of P. Where no more than P is known, the lower
+  bound that Jensen's inequality gives is minimised instead (Wade and Ghahramani 2018), with n(i) the size of the
+  cluster of i in C: 1/N * sum over i of [ log n(i) - 2 log(sum over j with i in C of P[i, j]) + log(sum over j of
+  P[i, j]) ]. The expectation itself is what `distance_to` estimates, for given candidates.
 
-The search is that of Dahl, Johnson and Mueller (2022): place points one by one, in a random order, each where the loss
-grows least, then move single points as long as that helps; from many random orders, and from the cuts of an average
-linkage tree as well. It finds the minimum of every posterior that is small enough to try all partitions.
+Here is what follows from an estimate that is there. `copartition.consensus` of a posterior runs what it takes
+(`copartition.runs.consensus`). The search is in `copartition.diagnostics.search`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from copartition.partition import canonical
+from copartition.diagnostics.search import from_similarity
 from copartition.results import Replicates
 from copartition.validation import integer, shorten
 
+LOSSES = ("vi", "binder")
+METRICS = {"vi": ("vi", 1.0), "binder": ("hamming", 2.0)}  # the distance whose mean, divided, is the expected loss
 UNSURE = 0.7  # a point that is with the others of its cluster less often than this is worth a look
-ALL_OF = 6  # points up to which all partitions are tried
-MOST = 203  # candidates that are kept: so many partitions have six points
 SPREAD = 0.2  # share of joined pairs in dispute from which on one clustering does not stand for the posterior
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Consensus:
     """A clustering that stands for a posterior.
+
+    Standard errors are those of Monte Carlo. Where an estimate did not keep the values of every replicate (see
+    `co_clustering`) those of averages over pairs are not known, and what is given is the most that they can be.
 
     Attributes
     ----------
@@ -47,36 +46,46 @@ class Consensus:
         Which points of the data these are.
     loss : str
         ``"vi"`` or ``"binder"``.
-    expected_loss : float
-        What was minimised: the lower bound on the expected variation of information, or the expected number of pairs
-        in dispute. Being the least of many estimates, it is a little too small.
-    belongs : float64 array (points)
+    expected_loss, expected_loss_stderr : float
+        Of a posterior: the expected loss of this clustering, unbiased, from replicates that had no part in choosing
+        it. Of an estimate: what was minimised, which is the lower bound of the variation of information, or the number
+        of pairs in dispute; being the least of many estimates, a little too small.
+    belongs, belongs_stderr : float64 arrays (points)
         Probability that a point is together with another one of its cluster, on average over these. For a point that
         is alone: one minus the probability of being with the cluster that it is most often with.
-    belongs_stderr : float64 array (points)
-        Its Monte Carlo standard error.
+    cohesion, cohesion_stderr : float64 arrays (clusters)
+        Probability that two points of a cluster are together, on average; 1 for a cluster of one point.
+    between : float64 array (clusters, clusters)
+        Probability that a point of one cluster is together with one of another, on average; `cohesion` on the diagonal.
     disagreement, disagreement_stderr : float
         Expected share of all pairs that a clustering from the posterior joins and this one does not, or the other way
         round.
     spread : float
         The same as a share of the pairs that either joins: 0 if the posterior is all on this clustering.
-    similarity : float64 array (points, points)
-        The estimated probabilities of being together.
     candidates : int64 array (partitions, points)
-        Other clusterings that the search came across, best first; all there are, of up to six points.
+        Other clusterings that the search came across, best first.
+    pairs : float64 array or None
+        The estimated probabilities of being together, in the order of `co_clustering`, if there are any.
+    estimate : Replicates or None
+        Where the numbers are from.
     """
 
     labels: np.ndarray
     points: np.ndarray = field(repr=False)
     loss: str
     expected_loss: float
+    expected_loss_stderr: float
     belongs: np.ndarray = field(repr=False)
     belongs_stderr: np.ndarray = field(repr=False)
+    cohesion: np.ndarray = field(repr=False)
+    cohesion_stderr: np.ndarray = field(repr=False)
+    between: np.ndarray = field(repr=False)
     disagreement: float
     disagreement_stderr: float
     spread: float
-    similarity: np.ndarray = field(repr=False)
     candidates: np.ndarray = field(repr=False)
+    pairs: np.ndarray | None = field(repr=False, default=None)
+    estimate: Replicates | None = field(repr=False, default=None)
 
     @property
     def is_spread(self) -> bool:
@@ -84,14 +93,33 @@ class Consensus:
         return self.spread > SPREAD
 
     @property
+    def sizes(self) -> np.ndarray:
+        """Number of points of each cluster."""
+        return np.bincount(self.labels)
+
+    @property
     def order(self) -> np.ndarray:
         """Positions of the points, cluster by cluster, largest first, and within a cluster by `belongs`."""
-        sizes = np.bincount(self.labels)
-        return np.lexsort((-self.belongs, self.labels, -sizes[self.labels]))
+        return np.lexsort((-self.belongs, self.labels, -self.sizes[self.labels]))
+
+    @property
+    def similarity(self) -> np.ndarray:
+        """The estimated probabilities of being together, as a table (points, points)."""
+        from scipy.spatial.distance import squareform
+
+        if self.pairs is None:
+            raise ValueError("This consensus was found without probabilities of all pairs; estimate co_clustering().")
+        table = squareform(self.pairs)
+        np.fill_diagonal(table, 1.0)
+        return table
+
+    def with_candidates(self, candidates: np.ndarray) -> Consensus:
+        """Return the same with a list of clusterings that were considered."""
+        return replace(self, candidates=candidates)
 
     def summary(self) -> str:
         """Return a few lines for a person to read."""
-        sizes = np.sort(np.bincount(self.labels))[::-1]
+        sizes = np.sort(self.sizes)[::-1]
         shown = ", ".join(str(size) for size in sizes[:12]) + (", ..." if len(sizes) > 12 else "")
         unsure = self.points[np.flatnonzero(self.belongs < UNSURE)].tolist()
         named = ", ".join(map(str, unsure[:10])) + (f" and {len(unsure) - 10} more" if len(unsure) > 10 else "")
@@ -111,75 +139,60 @@ class Consensus:
         return self.summary()
 
 
-def consensus(e: Replicates, loss: str = "vi", *, starts: int = 16, seed: int = 0) -> Consensus:
-    """Return the clustering with the least posterior expected loss.
-
-    Parameters
-    ----------
-    e : Replicates
-        Of `co_clustering`, alone or among others. If `distance_to` some partitions was estimated too, with the metric
-        of the loss, the best of these is taken: that is how to minimise the expected variation of information itself
-        and not its bound, ``estimate(target, [co_clustering(), distance_to(first.candidates)])`` with the consensus
-        of a first run.
-    loss : str
-        ``"vi"``, the variation of information, or ``"binder"``, the number of pairs in dispute, which tends to give
-        more and smaller clusters.
-    starts : int
-        Number of random orders in which the search places points.
-    seed : int
-        Of these orders.
-
-    Returns
-    -------
-    Consensus
-
-    Examples
-    --------
-    >>> import copartition as cp
-    >>> data = [-3.1, -3.0, -2.9, 2.9, 3.0, 3.1]
-    >>> posterior = cp.Mixture(data, cp.Gaussian(noise_sd=0.5, mean_sd=3), cp.DirichletProcess(1.0))
-    >>> e = cp.estimate(posterior, cp.co_clustering(), replicates=200, burn_in=10, min_sweeps=100, lag=10, seed=1)
-    >>> cp.consensus(e, loss="vi").labels
-    array([0, 0, 0, 1, 1, 1])
-    """
-    from scipy.spatial.distance import squareform
-
-    if not isinstance(e, Replicates):
-        raise TypeError(f"e must be an estimate of co_clustering, got {shorten(e)}.")
+def check_loss(loss: Any) -> str:
+    """Return the name of a loss if it is one."""
     if loss not in LOSSES:
         raise ValueError(f"loss must be 'vi' or 'binder', got {loss!r}.")
+    return str(loss)
+
+
+def consensus_of(e: Replicates, loss: str = "vi", *, starts: int | None = None, seed: int = 0) -> Consensus:
+    """Return the clustering with the least expected loss by an estimate; see `copartition.consensus`."""
+    check_loss(loss)
+    if is_about_one(e):
+        return _about_one(e, loss)
     part = e.select("co_clustering")
+    if "points" not in part.functionals[0]:
+        raise ValueError("e must have co_clustering of all pairs of some points, got one of listed pairs.")
     points = np.array(part.functionals[0]["points"])
-    similarity = squareform(part.mean) + np.eye(len(points))
-    starts, seed = integer("starts", starts, 1), integer("seed", seed, 0)
+    starts, seed = None if starts is None else integer("starts", starts, 1), integer("seed", seed, 0)
     given = _given(e, loss, points)
     if given is None:
-        candidates, labels, expected = minimise(similarity, loss, starts, seed)
+        candidates, losses = from_similarity(_square(np.clip(part.mean, 0.0, 1.0), 1.0), loss, starts=starts, seed=seed)
+        labels, expected, error = candidates[0], float(losses[0]), None
     else:
-        candidates, labels, expected = given
-    together = squareform(labels[:, None] == labels[None, :], checks=False)
-    disputed = np.where(together, 1.0 - part.values, part.values).sum(axis=1)
-    either = part.mean.sum() + together.sum()
-    belongs, stderr = _belongs(part, labels)
+        candidates, expected, error = given
+        labels = candidates[0]
+    averages = _averages_of_replicates(part, labels) if len(part.values[0]) else _averages_at_most(part, labels)
+    if error is None:
+        error = averages.vi_stderr if loss == "vi" else averages.disputed_stderr
+    pairs = len(part.mean)
+    disputed = averages.disputed
+    either = part.mean.sum() + _joined_pairs(labels)
     return Consensus(
         labels=labels,
         points=points,
         loss=loss,
         expected_loss=expected,
-        belongs=belongs,
-        belongs_stderr=stderr,
-        disagreement=float(disputed.mean() / len(together)),
-        disagreement_stderr=float(_stderr(disputed[:, None])[0] / len(together)),
+        expected_loss_stderr=error,
+        belongs=averages.belongs,
+        belongs_stderr=averages.belongs_stderr,
+        cohesion=averages.cohesion,
+        cohesion_stderr=averages.cohesion_stderr,
+        between=averages.between,
+        disagreement=float(disputed / pairs),
+        disagreement_stderr=float(averages.disputed_stderr / pairs),
         # A pair that both join is counted in both sums of `either`, a disputed one in one.
-        spread=float(2.0 * disputed.mean() / (either + disputed.mean())) if either > 0 else 0.0,
-        similarity=similarity,
+        spread=float(2.0 * disputed / (either + disputed)) if either > 0 else 0.0,
         candidates=candidates,
+        pairs=part.mean,
+        estimate=e,
     )
 
 
-def _given(e: Replicates, loss: str, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """Return the partitions whose expected loss was estimated, best first, the best, and its loss; None if none was."""
-    metric, pairs = ("vi", 1.0) if loss == "vi" else ("hamming", 2.0)
+def _given(e: Replicates, loss: str, points: np.ndarray) -> tuple[np.ndarray, float, float] | None:
+    """Return the partitions whose expected loss was estimated, best first, and the best loss; None if none was."""
+    metric, unit = METRICS[loss]
     for part in e.parts():
         about = part.functionals[0]
         if about["name"] == "distance_to" and about["metric"] == metric:
@@ -189,160 +202,204 @@ def _given(e: Replicates, loss: str, points: np.ndarray) -> tuple[np.ndarray, np
                 raise ValueError(
                     "e must have co_clustering() of all points where it has distance_to, got some of them."
                 )
-            return candidates, candidates[0], float(part.mean[order[0]] / pairs)
+            return candidates, float(part.mean[order[0]] / unit), float(part.stderr[order[0]] / unit)
     return None
+
+
+def is_about_one(e: Replicates) -> bool:
+    """Tell whether an estimate is about one given clustering, with all that there is to be said of it."""
+    names = [about["name"] for about in e.functionals]
+    return {"memberships", "cluster_similarity"} <= {*names} and names.count("distance_to") == 2
+
+
+def _about_one(e: Replicates, loss: str) -> Consensus:
+    """Return the consensus that an estimate is about: the last round of `copartition.consensus`."""
+    companions, clusters = e.select("memberships"), e.select("cluster_similarity")
+    distances = {part.functionals[0]["metric"]: part for part in e.parts() if "metric" in part.functionals[0]}
+    metric, unit = METRICS[loss]
+    labels = np.array(companions.functionals[0]["partition"])
+    shape = len(labels), -1
+    belongs, belongs_stderr = belonging(labels, companions.mean.reshape(shape), companions.stderr.reshape(shape))
+    sizes = np.bincount(labels)
+    a, b = np.triu_indices(len(sizes))
+    pairs = np.where(a == b, sizes[a] * (sizes[a] - 1) / 2.0, sizes[a] * sizes[b])
+    joined = float(np.sum(pairs[a == b]) + np.sum(pairs * clusters.mean))
+    between = np.zeros((len(sizes), len(sizes)))
+    between[a, b] = between[b, a] = clusters.mean
+    between[sizes == 1, sizes == 1] = 1.0
+    disputed, disputed_stderr = distances["hamming"].mean[0] / 2.0, distances["hamming"].stderr[0] / 2.0
+    count = max(1.0, len(labels) * (len(labels) - 1) / 2.0)
+    return Consensus(
+        labels=labels,
+        points=np.arange(len(labels)),
+        loss=loss,
+        expected_loss=float(distances[metric].mean[0] / unit),
+        expected_loss_stderr=float(distances[metric].stderr[0] / unit),
+        belongs=belongs,
+        belongs_stderr=belongs_stderr,
+        cohesion=np.diagonal(between).copy(),
+        cohesion_stderr=clusters.stderr[a == b],
+        between=between,
+        disagreement=float(disputed / count),
+        disagreement_stderr=float(disputed_stderr / count),
+        spread=float(2.0 * disputed / (joined + disputed)) if joined > 0 else 0.0,
+        candidates=labels[None],
+        estimate=e,
+    )
+
+
+# --- averages over the pairs of points of clusters -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Averages over pairs that a clustering joins, and that it does not; see `Consensus`.
+
+    Attributes
+    ----------
+    belongs, belongs_stderr, cohesion, cohesion_stderr, between
+        See `Consensus`.
+    disputed, disputed_stderr : float
+        Expected number of pairs that a clustering from the posterior joins and this one does not, or the other way
+        round.
+    vi_stderr : float
+        Standard error of the lower bound of the expected variation of information.
+    """
+
+    belongs: np.ndarray
+    belongs_stderr: np.ndarray
+    cohesion: np.ndarray
+    cohesion_stderr: np.ndarray
+    between: np.ndarray
+    disputed: float
+    disputed_stderr: float
+    vi_stderr: float
+
+
+class _Shares:
+    """A clustering, and what sums over its clusters are to be divided by."""
+
+    def __init__(self, labels: np.ndarray) -> None:
+        self.labels = labels
+        self.sizes = np.bincount(labels).astype(float)
+        self.members = np.eye(len(self.sizes))[labels]  # (points, clusters)
+        own = self.members > 0
+        self.others = np.maximum(self.sizes - own, 1.0)  # (points, clusters): the point itself left out
+        self.alone = self.sizes[labels] == 1
+        both = np.outer(self.sizes, self.sizes)
+        np.fill_diagonal(both, np.maximum(self.sizes * (self.sizes - 1), 1.0))
+        self.both = both
+
+    def companions(self, table: np.ndarray) -> np.ndarray:
+        """Return for each point and cluster the mean of a table of pairs, 0 on its diagonal, over that cluster."""
+        return table @ self.members / self.others
+
+    def belongs(self, companions: np.ndarray) -> np.ndarray:
+        """Return for each point which of its averages tells how surely it belongs to its cluster: the place of it."""
+        place = self.labels.copy()
+        if self.alone.any() and len(self.sizes) > 1:
+            elsewhere = np.where(self.members > 0, -np.inf, companions)
+            place[self.alone] = np.argmax(elsewhere[self.alone], axis=1)
+        return place
+
+    def between(self, companions: np.ndarray) -> np.ndarray:
+        """Return for each pair of clusters the mean over pairs of points, one of each."""
+        return self.members.T @ (companions * self.others) / self.both
+
+
+def belonging(labels: np.ndarray, companions: np.ndarray, stderr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how surely each point belongs to its cluster, from its averages with all clusters, and the errors."""
+    shares = _Shares(labels)
+    place = shares.belongs(companions)
+    rows = np.arange(len(labels))
+    value = companions[rows, place]
+    return np.where(shares.alone, 1.0 - value, value), stderr[rows, place]
+
+
+def _averages_of_replicates(part: Replicates, labels: np.ndarray) -> Averages:
+    """Return the averages with their standard errors, from the values of all replicates."""
+    shares = _Shares(labels)
+    mean = _square(part.mean, 0.0)
+    companions = shares.companions(mean)
+    place, rows = shares.belongs(companions), np.arange(len(labels))
+    together = labels[:, None] == labels[None, :]
+    own, total = ((mean * together).sum(axis=1) + 1.0, mean.sum(axis=1) + 1.0)
+    found = []
+    for value in part.values:
+        table = _square(value, 0.0)
+        each = shares.companions(table)
+        joined = (table * together).sum(axis=1)
+        disputed = _joined_pairs(labels) + (table.sum() - 2.0 * joined.sum()) / 2.0
+        bound = np.mean(table.sum(axis=1) / total - 2.0 * joined / own)  # the bound, made linear about the mean
+        found.append(
+            np.concatenate([each[rows, place], np.diagonal(shares.between(each)), [disputed, bound]]),
+        )
+    values = np.array(found)
+    stderr = _stderr(values)
+    average, count = values.mean(axis=0), len(labels)
+    clusters = slice(count, count + len(shares.sizes))
+    single = shares.sizes == 1
+    between = shares.between(companions)
+    between[single, single] = 1.0
+    return Averages(
+        belongs=np.where(shares.alone, 1.0 - average[:count], average[:count]),
+        belongs_stderr=stderr[:count],
+        cohesion=np.where(single, 1.0, average[clusters]),
+        cohesion_stderr=np.where(single, 0.0, stderr[clusters]),
+        between=between,
+        disputed=float(average[-2]),
+        disputed_stderr=float(stderr[-2]),
+        vi_stderr=float(stderr[-1]),
+    )
+
+
+def _averages_at_most(part: Replicates, labels: np.ndarray) -> Averages:
+    """Return the averages with the most that their standard errors can be: the averages of those of the pairs."""
+    shares = _Shares(labels)
+    table = _square(part.mean, 0.0)
+    companions = shares.companions(table)
+    sums, joined = table.sum(axis=1), (companions * shares.others)[np.arange(len(labels)), labels]
+    own, total = joined + 1.0, sums + 1.0
+    disputed = _joined_pairs(labels) + (sums.sum() - 2.0 * joined.sum()) / 2.0
+    table = _square(part.stderr, 0.0)
+    errors = shares.companions(table)
+    error_sums, error_joined = table.sum(axis=1), (errors * shares.others)[np.arange(len(labels)), labels]
+    belongs, belongs_stderr = belonging(labels, companions, errors)
+    between, between_stderr = shares.between(companions), shares.between(errors)
+    single = shares.sizes == 1
+    between[single, single] = 1.0
+    return Averages(
+        belongs=belongs,
+        belongs_stderr=belongs_stderr,
+        cohesion=np.diagonal(between).copy(),
+        cohesion_stderr=np.where(single, 0.0, np.diagonal(between_stderr)),
+        between=between,
+        disputed=float(disputed),
+        disputed_stderr=float(error_sums.sum() / 2.0),
+        vi_stderr=float(np.mean(2.0 * error_joined / own + error_sums / total)),
+    )
+
+
+def _joined_pairs(labels: np.ndarray) -> float:
+    sizes = np.bincount(labels).astype(float)
+    return float(np.sum(sizes * (sizes - 1.0) / 2.0))
 
 
 def _stderr(values: np.ndarray) -> np.ndarray:
     return values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.full(values.shape[1], np.nan)
 
 
-def _belongs(part: Replicates, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each point the mean probability of being with others of its cluster, and its standard error."""
+def _square(pairs: np.ndarray, diagonal: float) -> np.ndarray:
+    """Return numbers of pairs as a table."""
     from scipy.spatial.distance import squareform
 
-    count = len(labels)
-    place = squareform(np.arange(part.values.shape[1]))
-    value, stderr = np.zeros(count), np.zeros(count)
-    means = part.mean
-    for i in range(count):
-        own = np.flatnonzero((labels == labels[i]) & (np.arange(count) != i))
-        alone = len(own) == 0
-        if alone and count > 1:
-            others = [np.flatnonzero(labels == k) for k in np.unique(labels) if k != labels[i]]
-            own = max(others, key=lambda members: means[place[i, members]].mean())
-        average = part.values[:, place[i, own]].mean(axis=1)
-        value[i] = 1.0 - average.mean() if alone else average.mean()
-        stderr[i] = _stderr(average[:, None])[0]
-    return value, stderr
+    table = squareform(pairs)
+    np.fill_diagonal(table, diagonal)
+    return table
 
 
-# --- the search ------------------------------------------------------------------------------------------------------
-
-
-def minimise(similarity: np.ndarray, loss: str, starts: int, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return partitions that the search finds, best first, the best of them, and its loss."""
-    # Unbiased estimates of probabilities may be a little below 0 or above 1; losses are meant for probabilities.
-    p = np.clip((similarity + similarity.T) / 2, 0.0, 1.0)
-    random = np.random.default_rng(seed)
-    orders = [random.permutation(len(p)) for _ in range(starts)]
-    found = {}
-    # What is best for one loss is a good candidate for the other too, and for the expected VI itself.
-    for kind in LOSSES.values():
-        improved = [_improve(kind(p), order, None) for order in orders]
-        improved += [_improve(kind(p), np.arange(len(p)), cut) for cut in _cuts(p)]
-        found.update({tuple(labels.tolist()): labels for labels in improved})
-    if len(p) <= ALL_OF:
-        found.update({tuple(labels): np.array(labels) for labels in _all_partitions(len(p))})
-    candidates = np.array(sorted(found.values(), key=lambda labels: LOSSES[loss].total(p, labels)))
-    return candidates[:MOST], candidates[0], LOSSES[loss].total(p, candidates[0])
-
-
-def _all_partitions(count: int) -> list[list[int]]:
-    if count == 0:
-        return [[]]
-    return [[*head, k] for head in _all_partitions(count - 1) for k in range(max(head, default=-1) + 2)]
-
-
-def _cuts(p: np.ndarray, most: int = 30) -> Iterable[np.ndarray]:
-    """Yield the cuts of an average linkage tree into 1, 2, ... clusters."""
-    from scipy.cluster.hierarchy import cut_tree, linkage
-    from scipy.spatial.distance import squareform
-
-    if len(p) < 2:
-        return
-    tree = linkage(squareform(1.0 - p, checks=False), "average")
-    yield from cut_tree(tree, np.arange(1, min(len(p), most) + 1)).T
-
-
-def _improve(placed: Any, order: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
-    """Place the points, then move single points as long as that makes the loss smaller; return the labels."""
-    for i in order:
-        placed.put_in(i, placed.best(i) if labels is None else labels[i])
-    while True:
-        moved = False
-        for i in order:
-            before = placed.labels[i]
-            placed.take_out(i)
-            after = placed.best(i, before)
-            placed.put_in(i, after)
-            moved |= after != before
-        if not moved:
-            return canonical(placed.labels)
-
-
-class _Placed(ABC):
-    """Points in clusters, with the sums of P over clusters kept up to date.
-
-    Attributes
-    ----------
-    labels : int64 array
-        -1 for a point that is in no cluster.
-    sizes : int64 array (clusters)
-    sums : float64 array (points, clusters)
-        Sum of P[i, j] over the points j of a cluster.
-    """
-
-    def __init__(self, p: np.ndarray) -> None:
-        self.p = p
-        self.labels = np.full(len(p), -1)
-        self.sizes = np.zeros(len(p), dtype=np.int64)
-        self.sums = np.zeros((len(p), len(p)))
-
-    def put_in(self, i: int, k: int) -> None:
-        self.labels[i] = k
-        self.sizes[k] += 1
-        self.sums[:, k] += self.p[:, i]
-
-    def take_out(self, i: int) -> None:
-        k = self.labels[i]
-        self.labels[i] = -1
-        self.sizes[k] -= 1
-        self.sums[:, k] = self.sums[:, k] - self.p[:, i] if self.sizes[k] else 0.0
-
-    def best(self, i: int, now: int = -1) -> int:
-        """Return the cluster where point i costs least: `now` unless another is really better."""
-        open_clusters = np.flatnonzero(self.sizes)
-        empty = np.flatnonzero(self.sizes == 0)[:1]
-        choices = np.concatenate([open_clusters, empty])
-        costs = self.costs(i, choices)
-        if now >= 0 and self.sizes[now] == 0:
-            now = int(empty[0])  # it was alone: any empty cluster is the same
-        k = int(choices[np.argmin(costs)])
-        if now >= 0 and costs.min() > costs[choices == now][0] - 1e-12:
-            return now
-        return k
-
-    @abstractmethod
-    def costs(self, i: int, choices: np.ndarray) -> np.ndarray:
-        """Return by how much the loss grows if point i, which is in no cluster, joins each of `choices`."""
-
-
-class _Binder(_Placed):
-    def costs(self, i: int, choices: np.ndarray) -> np.ndarray:
-        return self.sizes[choices] - 2.0 * self.sums[i, choices]
-
-    @staticmethod
-    def total(p: np.ndarray, labels: np.ndarray) -> float:
-        together = labels[:, None] == labels[None, :]
-        return float(np.triu(np.abs(together - p), 1).sum())
-
-
-class _VI(_Placed):
-    def costs(self, i: int, choices: np.ndarray) -> np.ndarray:
-        placed = np.flatnonzero(self.labels >= 0)
-        own = self.sums[placed, self.labels[placed]]
-        grown = np.log1p(self.p[placed, i] / own)
-        by_cluster = np.bincount(self.labels[placed], weights=grown, minlength=len(self.sizes))[choices]
-        sizes = self.sizes[choices].astype(float)
-        entropy = (sizes + 1) * np.log(sizes + 1) - sizes * np.log(np.maximum(sizes, 1))
-        return entropy - 2.0 * (by_cluster + np.log(self.sums[i, choices] + self.p[i, i]))
-
-    @staticmethod
-    def total(p: np.ndarray, labels: np.ndarray) -> float:
-        together = labels[:, None] == labels[None, :]
-        terms = np.log(together.sum(axis=1)) - 2.0 * np.log((p * together).sum(axis=1)) + np.log(p.sum(axis=1))
-        return float(terms.mean())
-
-
-LOSSES: dict[str, Any] = {"binder": _Binder, "vi": _VI}
+def check_estimate(e: Any) -> Replicates:
+    """Return an estimate if it is one."""
+    if not isinstance(e, Replicates):
+        raise TypeError(f"posterior must be a posterior or an estimate of co_clustering, got {shorten(e)}.")
+    return e

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.chains.chain import chain_at, refusal
-from copartition.chains.pair import joined, pair_at_start
+from copartition.chains.pair import couple
 from copartition.chains.start import Beginning, start_refusal
 from copartition.chains.step import Step
 from copartition.core import status as kernel_status
@@ -24,7 +24,6 @@ from copartition.core.compiling import Kernel, prepare
 from copartition.core.estimator import run_batch
 from copartition.core.random import stream
 from copartition.core.room import grown_pair, moves_of
-from copartition.core.state import Pair
 from copartition.core.steps import reset_chain
 from copartition.core.together import count_pairs
 from copartition.functionals import Functional, arranged, evaluate_at
@@ -170,7 +169,8 @@ class Runner:
         self._timed_coupled = np.zeros(len(self._keys))
         self._stepper = job.step.stepper(job.target)
         self._coupled = job.step.coupled(job.target)
-        self._pair = self._pair_at_start()
+        x, y = (chain_at(job.target, job.start.labels) for _ in range(2))
+        self._pair = couple(job.target, job.step.coupling, x, y)
 
     def _new_batch(self, keeps_diary: bool) -> Batch:
         job, s, count = self.job, self.job.settings, len(self._keys)
@@ -180,7 +180,6 @@ class Runner:
             times=Times(s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
             seeds=np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
             start=job.start.labels,
-            start_rows=max(0, int(job.start.labels.max()) + 1),
             start_steps=job.start.sweeps,
             start_moves=moves_of(job.target.model, job.start.split_merge),
             order=np.zeros(job.target.n_points, dtype=np.int64),
@@ -197,11 +196,6 @@ class Runner:
             record=job.arranged.record(),
             question=Question(int(in_python), number()),
         )
-
-    def _pair_at_start(self) -> Pair:
-        job = self.job
-        x, y = (chain_at(job.target, job.start.labels) for _ in range(2))
-        return pair_at_start(job.target, job.step.coupling, x, y)
 
     @property
     def ended(self) -> int:
@@ -313,8 +307,6 @@ class Runner:
                 sweeps -= lines
             elif status == kernel_status.RECORD_FULL and self._gatherer is not None:
                 self._batch = batch = self._gatherer.make_room(batch)
-            elif status == kernel_status.CROWDED:
-                self._make_room()
             elif status == kernel_status.FULL:
                 self._grow()
             else:
@@ -328,13 +320,6 @@ class Runner:
         tally.h_x[:] = evaluate_at(self.job.target, functionals, self._pair.x)
         if self._batch.question.about[0] == 2:
             tally.h_y[:] = evaluate_at(self.job.target, functionals, self._pair.y)
-
-    def _make_room(self) -> None:
-        """Let go of empty rows before two chains are joined, or make as many as the start of chains takes."""
-        if self._batch.has_begun[0]:
-            self._pair = joined(self.job.target, self.job.step.coupling, self._pair)
-        else:
-            self._pair = self._pair_at_start()
 
     def _grow(self) -> None:
         """Make room for more clusters. A replicate that has not begun begins again, with its seed restored."""

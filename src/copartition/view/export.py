@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copartition.diagnostics.consensus import consensus
+from copartition.diagnostics.consensus import consensus_of
 
 if TYPE_CHECKING:
     import pandas
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from copartition.results import Draws, Replicates
 
 COLUMNS = ("replicate", "meeting_time", "sweeps_to_meet", "met", "sweeps", "seconds")
-FORMATS = (".csv", ".parquet", ".nc")
+FORMATS = (".csv", ".parquet", ".nc", ".npz")
+ROWS = 100_000  # of a CSV file that are written at a time
 
 
 def replicate_columns(e: Replicates) -> dict[str, np.ndarray]:
-    """Return the table of replicates: a column a component, and what is known of each replicate."""
-    names = _different(e.components, COLUMNS)
+    """Return the table of replicates: a column a component that is kept, and what is known of each replicate."""
+    names = _different((name for part in e.parts() if not part.streamed for name in part.components), COLUMNS)
     return {
         "replicate": _numbers(e),
         **{name: e.values[:, c] for c, name in enumerate(names)},
@@ -64,6 +65,24 @@ def summary_columns(e: Replicates) -> dict[str, np.ndarray]:
     }
 
 
+def pair_columns(e: Replicates) -> dict[str, np.ndarray]:
+    """Return the table of pairs of points: how often they are together."""
+    part = e.select("co_clustering")
+    first, second = _pairs_of(part)
+    return {"i": first, "j": second, "mean": part.mean, "stderr": part.stderr}
+
+
+def _pairs_of(part: Replicates) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two points of each pair of an estimate of co_clustering."""
+    about = part.functionals[0]
+    if "pairs" in about:
+        first, second = np.array(about["pairs"]).T
+        return first, second
+    points = np.array(about["points"])
+    a, b = np.triu_indices(len(points), 1)
+    return points[a], points[b]
+
+
 def dataframe(e: Replicates) -> pandas.DataFrame:
     """Return the table of replicates as a pandas DataFrame; see `Estimate.to_dataframe`."""
     try:
@@ -81,6 +100,8 @@ def datatree(e: Replicates) -> xarray.DataTree:
         name = part.functionals[0]["name"].partition("(")[0]
         if name in values:
             name = f"{name}_{number}"
+        if part.streamed:
+            continue
         if len(part.components) == 1:
             values[name] = part.values[:, 0]
             continue
@@ -91,14 +112,35 @@ def datatree(e: Replicates) -> xarray.DataTree:
     stats = {"meeting_time": e.meeting_times, "met": e.met, "sweeps": e.sweeps, "seconds": e.seconds}
     # The replicates are independent estimates of an expectation, not draws from the posterior, so they are in a group
     # of their own, which no summary or plot of ArviZ takes for draws.
-    return arviz_base.from_dict(
+    tree = arviz_base.from_dict(
         {"replicates": values, "replicate_stats": stats},
         sample_dims=["replicate"],
         coords=coords,
         dims=dims,
         check_conventions=False,
-        attrs={"/": {"made_by": json.dumps(e.made_by), "biased": int(e.is_biased), "creation_library": "copartition"}},
+        attrs={"/": {"made_by": _as_json(e.made_by), "biased": int(e.is_biased), "creation_library": "copartition"}},
     )
+    for part in e.parts():
+        if part.streamed:
+            tree[part.streamed[0]] = _streamed_tree(part)
+    return tree
+
+
+def _streamed_tree(part: Replicates) -> xarray.DataTree:
+    """Return mean and standard error of a functional whose values were not kept."""
+    import xarray
+
+    name = part.streamed[0]
+    dimension = f"{name}_component"
+    coords = {}
+    if name == "co_clustering":
+        coords = {key: (dimension, points) for key, points in zip("ij", _pairs_of(part), strict=True)}
+    data = {"mean": (dimension, part.mean), "stderr": (dimension, part.stderr)}
+    return xarray.DataTree(xarray.Dataset(data, coords=coords))
+
+
+def _as_json(made_by: dict[str, Any]) -> str:
+    return json.dumps(made_by, default=np.ndarray.tolist)
 
 
 def sample_datatree(s: Draws) -> xarray.DataTree:
@@ -124,7 +166,7 @@ def _arviz() -> Any:
 
 def cluster_columns(e: Replicates, loss: str = "vi") -> dict[str, np.ndarray]:
     """Return the table of points: cluster in the consensus, and how surely each belongs there."""
-    c = consensus(e, loss)
+    c = consensus_of(e, loss)
     return {"point": c.points, "cluster": c.labels, "belongs": c.belongs, "belongs_stderr": c.belongs_stderr}
 
 
@@ -135,29 +177,55 @@ def write(e: Replicates, path: str | Path, what: str = "replicates") -> None:
     ----------
     e : Replicates
     path : path
-        Ends in ``.csv``, ``.parquet`` or ``.nc`` (netCDF).
+        Ends in ``.csv``, ``.parquet``, ``.nc`` (netCDF) or ``.npz`` (pairs only: a SciPy sparse matrix of the means).
     what : str
-        ``"replicates"``: a row a replicate. ``"summary"``: a row a component, with mean, standard error and interval.
-        ``"clusters"``: a row a point, with its cluster in the consensus. NetCDF has replicates only.
+        ``"replicates"``: a row a replicate, of what is kept. ``"summary"``: a row a component, mean, standard error
+        and interval. ``"clusters"``: a row a point, with its cluster in the consensus. ``"pairs"``: a row a pair of
+        points, with the probability that they are together. NetCDF has replicates, and what is streamed.
     """
     file = Path(path)
     kind = file.suffix.lower()
     if kind not in FORMATS:
         raise ValueError(f"{str(path)!r} must end in {', '.join(FORMATS)}.")
+    if kind == ".npz":
+        if what != "pairs":
+            raise ValueError(f"{str(path)!r}: .npz holds pairs; write the {what} as CSV or Parquet.")
+        _write_sparse(e, file)
+        return
     if kind == ".nc":
         if what != "replicates":
             raise ValueError(f"{str(path)!r}: netCDF holds replicates; write the {what} as CSV or Parquet.")
         _write_netcdf(e, file)
         return
-    tables = {"replicates": replicate_columns, "summary": summary_columns, "clusters": cluster_columns}
+    tables = {
+        "replicates": replicate_columns,
+        "summary": summary_columns,
+        "clusters": cluster_columns,
+        "pairs": pair_columns,
+    }
     columns = tables[what](e)
     if kind == ".csv":
         with file.open("w", newline="", encoding="utf-8") as text:
             writer = csv.writer(text)
             writer.writerow(columns)
-            writer.writerows(zip(*[column.tolist() for column in columns.values()], strict=True))
+            arrays = list(columns.values())
+            for begin in range(0, len(arrays[0]), ROWS):
+                rows = [array[begin : begin + ROWS].tolist() for array in arrays]
+                writer.writerows(zip(*rows, strict=True))
     else:
         _write_parquet(columns, e.made_by, file)
+
+
+def _write_sparse(e: Replicates, file: Path) -> None:
+    """Write the probabilities that points are together as a symmetric sparse matrix, 1 on its diagonal."""
+    from scipy.sparse import coo_array, eye_array, save_npz
+
+    part = e.select("co_clustering")
+    first, second = _pairs_of(part)
+    count = int(max(first.max(), second.max())) + 1
+    found = part.mean != 0.0
+    upper = coo_array((part.mean[found], (first[found], second[found])), shape=(count, count))
+    save_npz(file, (upper + upper.T + eye_array(count)).tocsr())
 
 
 def _write_parquet(columns: dict[str, np.ndarray], made_by: dict[str, Any], file: Path) -> None:
@@ -166,7 +234,7 @@ def _write_parquet(columns: dict[str, np.ndarray], made_by: dict[str, Any], file
         import pyarrow.parquet
     except ImportError:
         raise ValueError(f"{str(file)!r} needs the package pyarrow to be written: pip install pyarrow.") from None
-    table = pyarrow.table(columns).replace_schema_metadata({"made_by": json.dumps(made_by)})
+    table = pyarrow.table(columns).replace_schema_metadata({"made_by": _as_json(made_by)})
     pyarrow.parquet.write_table(table, file)
 
 

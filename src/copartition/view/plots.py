@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics.bounds import tv_bound as bound_of
-from copartition.diagnostics.consensus import Consensus
-from copartition.diagnostics.consensus import consensus as consensus_of
+from copartition.diagnostics.consensus import Consensus, consensus_of
 from copartition.results import MeetingTimes, Replicates
 from copartition.targets.base import Target
 from copartition.targets.priors import prior_n_clusters
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 INK = "#1b1e23"
 MUTED = "#80868f"
 ACCENT = "#1f5f99"
+DOTS = 500  # of a picture of all pairs, to a side
 DASHES = ["-", "--", ":", "-."]
 
 
@@ -248,28 +248,37 @@ def n_clusters(e: Replicates, *, posterior: Target | None = None, ax: Axes | Non
     return _labelled(ax, "number of clusters", "probability")
 
 
-def co_clustering(e: Replicates, *, ax: Axes | None = None, consensus: Consensus | None = None) -> Axes:
+def co_clustering(e: Replicates | Consensus, *, ax: Axes | None = None, consensus: Consensus | None = None) -> Axes:
     """Draw the probabilities that points are together, in the order of the consensus clustering.
+
+    Of many points neighbours are averaged. Of a consensus that knows nothing of single pairs, averages over pairs of
+    clusters are drawn.
 
     Parameters
     ----------
-    e : Replicates
-        Of `co_clustering`, alone or among others.
+    e : Replicates or Consensus
+        Of `co_clustering`, alone or among others; or what `consensus` returns.
     ax : matplotlib axes, optional
     consensus : Consensus, optional
         Left out, it is found here.
     """
-    found = consensus_of(e) if consensus is None else consensus
+    found = e if isinstance(e, Consensus) else consensus_of(e) if consensus is None else consensus
     ax = _axes(ax)
     order = found.order
+    sorted_labels = found.labels[order]
+    ends = [*(np.flatnonzero(np.diff(sorted_labels)) + 1), len(order)]
     image = ax.imshow(
-        np.clip(found.similarity[np.ix_(order, order)], 0, 1), cmap="Greys", vmin=0, vmax=1, interpolation="nearest"
+        np.clip(_ordered(found), 0, 1),
+        cmap="Greys",
+        vmin=0,
+        vmax=1,
+        interpolation="nearest",
+        extent=(-0.5, len(order) - 0.5, len(order) - 0.5, -0.5),
     )
     ax.figure.colorbar(image, ax=ax, label="probability of being together", shrink=0.8)
     # Clusters of the consensus as outlined blocks along the diagonal.
     begin = 0
-    sorted_labels = found.labels[order]
-    for end in [*(np.flatnonzero(np.diff(sorted_labels)) + 1), len(order)]:
+    for end in ends:
         corner, size = begin - 0.5, end - begin
         ax.plot(
             [corner, corner + size, corner + size, corner, corner],
@@ -279,6 +288,68 @@ def co_clustering(e: Replicates, *, ax: Axes | None = None, consensus: Consensus
         )
         begin = end
     return _labelled(ax, "points, in the order of the consensus", "points, in the same order")
+
+
+def _ordered(c: Consensus) -> np.ndarray:
+    """Return probabilities of being together in the order of a consensus, as a picture of not too many dots."""
+    order = c.order
+    count = len(order)
+    if c.pairs is None:
+        shown = c.labels[order[np.linspace(0, count - 1, min(count, DOTS)).astype(np.int64)]]
+        return c.between[np.ix_(shown, shown)]
+    if count <= DOTS:
+        return c.similarity[np.ix_(order, order)]
+    # Row by row, so that there is never a table of all points.
+    place = np.empty(count, dtype=np.int64)
+    place[order] = np.arange(count) * DOTS // count
+    sums, counts = np.zeros((DOTS, DOTS)), np.bincount(place, minlength=DOTS).astype(float)
+    begin = 0
+    for i in range(count - 1):
+        row = c.pairs[begin : begin + count - i - 1]
+        sums[place[i]] += np.bincount(place[i + 1 :], weights=row, minlength=DOTS)
+        begin += count - i - 1
+    sums = sums + sums.T + np.diag(counts)
+    return sums / np.outer(counts, counts)
+
+
+def certainty(c: Consensus, *, ax: Axes | None = None, most: int = 30) -> Axes:
+    """Draw how surely clusters hold together and points belong to them, largest cluster first.
+
+    For each cluster a dot with its 95 % interval, the probability that two of its points are together; and bars for how
+    surely its points belong: nine tenths of them thin, half of them thick.
+
+    Parameters
+    ----------
+    c : Consensus
+    ax : matplotlib axes, optional
+    most : int
+        Number of clusters shown.
+    """
+    if not isinstance(c, Consensus):
+        raise TypeError(f"c must be what consensus returns, got {shorten(c)}.")
+    ax = _axes(ax)
+    largest = np.argsort(-c.sizes, kind="stable")[: integer("most", most, 1)]
+    for place, k in enumerate(largest):
+        spread = np.clip(np.quantile(c.belongs[c.labels == k], [0.05, 0.25, 0.75, 0.95]), 0, 1)
+        ax.plot(spread[[0, 3]], [place, place], color=MUTED, lw=1.5, alpha=0.7, label="" if place else "90 % of points")
+        ax.plot(spread[[1, 2]], [place, place], color=MUTED, lw=5, alpha=0.7, label="" if place else "half of them")
+    half = 1.96 * c.cohesion_stderr[largest]
+    ax.errorbar(
+        np.clip(c.cohesion[largest], 0, 1),
+        np.arange(len(largest)),
+        xerr=half,
+        fmt="o",
+        color=INK,
+        markersize=4,
+        lw=1.2,
+        label="two of its points",
+    )
+    ax.set_yticks(np.arange(len(largest)), [f"{k} ({c.sizes[k]:,})" for k in largest])
+    ax.invert_yaxis()
+    ax.set_xlim(min(0.5, ax.get_xlim()[0]), 1.02)
+    ax.legend(frameon=False, loc="lower left")
+    more = f", {len(c.sizes) - len(largest)} more not shown" if len(c.sizes) > len(largest) else ""
+    return _labelled(ax, "probability of being together", f"cluster (points){more}")
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -314,4 +385,4 @@ def _values(e: Replicates, component: int) -> np.ndarray:
     component = integer("component", component, 0)
     if component >= len(e.components):
         raise ValueError(f"component must be below {len(e.components)}, got {component}.")
-    return e.values[:, component]
+    return e.all_values("This picture")[:, component]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.diagnostics.consensus import Consensus, consensus
+from copartition.diagnostics.consensus import UNSURE, Consensus, consensus_of, is_about_one
 from copartition.diagnostics.findings import verdict_of
 from copartition.results import Replicates
 from copartition.validation import shorten
@@ -18,7 +18,9 @@ from copartition.view.report.pictures import Picture, svg_of
 
 ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
 SHOWN = 3
-LARGEST_HEAT_MAP = 2000
+ALL_LISTED = 2000  # points up to which each is named in its cluster
+UNSURE_LISTED = 50  # of a cluster, where there are more
+CLUSTERS = 200  # that are listed
 
 
 def write_report(e: Replicates, path: str | Path, title: str = "Posterior expectations") -> None:
@@ -60,7 +62,7 @@ def render(template: str, **content: Any) -> str:
 
 
 def _content(e: Replicates, title: str) -> dict[str, Any]:
-    clusters = [consensus(e)] if _has(e, "co_clustering") else []
+    clusters = [consensus_of(e)] if _has_clusters(e) else []
     return {
         "title": title,
         "verdict": verdict_of(e, clusters),
@@ -75,34 +77,51 @@ def _content(e: Replicates, title: str) -> dict[str, Any]:
 
 def _rows(part: Replicates) -> list[dict[str, str]]:
     """Return the rows of the table for one functional; of a long one the first, and how many more there are."""
-    low, high = part.interval()
+    count = len(part.components)
+    shown = count if count <= ROWS else SHOWN
+    means, errors = part.mean[:shown], part.stderr[:shown]
     rows = [
-        {"name": name, "mean": f"{mean:.6g}", "stderr": f"{error:.2g}", "interval": f"{a:.6g} to {b:.6g}"}
-        for name, mean, error, a, b in zip(part.components, part.mean, part.stderr, low, high, strict=True)
+        {"name": name, "mean": f"{mean:.6g}", "stderr": f"{error:.2g}", "interval": f"{mean - m:.6g} to {mean + m:.6g}"}
+        for name, mean, error, m in zip(part.components[:shown], means, errors, part.margins() * errors, strict=True)
     ]
-    if len(rows) <= ROWS:
-        return rows
-    more = {"name": f"… and {len(rows) - SHOWN} more", "mean": "", "stderr": "", "interval": ""}
-    return [*rows[:SHOWN], more]
+    more = {"name": f"… and {count - shown:,} more", "mean": "", "stderr": "", "interval": ""}
+    return [*rows, more] if count > shown else rows
 
 
 def _has(e: Replicates, name: str) -> bool:
     return any(about["name"] == name for about in e.functionals)
 
 
+def _has_clusters(e: Replicates) -> bool:
+    """Tell whether there is a clustering to be shown: from all pairs of some points, or the one that this is about."""
+    return is_about_one(e) or any(about["name"] == "co_clustering" and "points" in about for about in e.functionals)
+
+
 def _members(e: Replicates, c: Consensus) -> list[dict[str, str]]:
-    """Return the clusters, largest first, with their points and how surely these belong there."""
-    names = e.select("co_clustering").functionals[0].get("names", c.points)
+    """Return the clusters, largest first, with their points and how surely these belong there; of many the unsure."""
+    names = next((about["names"] for about in e.functionals if "names" in about), None)
     labels = c.labels[c.order]
-    places = [c.order[labels == k] for k in dict.fromkeys(labels.tolist())]
+    places = [c.order[labels == k] for k in dict.fromkeys(labels.tolist())][:CLUSTERS]
     return [
         {
-            "size": str(len(place)),
-            "belongs": f"{c.belongs[place].mean():.2f}",
-            "points": ", ".join(f"{names[i]}\u00a0({c.belongs[i]:.2f})" for i in place),
+            "size": f"{len(place):,}",
+            "belongs": f"{c.cohesion[c.labels[place[0]]]:.2f}\u00a0±\u00a0{c.cohesion_stderr[c.labels[place[0]]]:.1g}",
+            "points": _listed(c, place, names),
         }
         for place in places
     ]
+
+
+def _listed(c: Consensus, place: np.ndarray, names: Any) -> str:
+    """Return the points of a cluster, surest first; of a large one those that are least sure."""
+    shown = place if len(c.labels) <= ALL_LISTED else place[c.belongs[place] < UNSURE][::-1][:UNSURE_LISTED]
+    points = c.points[shown]
+    called = points if names is None else [names[point] for point in points]
+    text = ", ".join(f"{name}\u00a0({c.belongs[i]:.2f})" for name, i in zip(called, shown, strict=True))
+    if len(shown) == len(place):
+        return text
+    rest = f"{len(place) - len(shown):,} others"
+    return f"least sure: {text}; {rest}" if len(shown) else rest
 
 
 def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
@@ -115,15 +134,20 @@ def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
         text = "How likely each number of clusters is, with the uncertainty that the number of replicates leaves."
         drawn.append(("Number of clusters", text, lambda ax: plots.n_clusters(e, ax=ax), wide))
     for c in clusters:
-        if len(c.labels) <= LARGEST_HEAT_MAP:
-            text = "How often points are in one cluster; outlined: the consensus clustering."
-            drawn.append(("Which points are together", text, partial(_heat_map, e, c), square))
-    first = e.components[0]
-    text = f"The estimate of {first} as replicates come in, with its 95 % interval. The band should narrow steadily."
-    drawn.append(("Running estimate", text, lambda ax: plots.running(e, 0, ax=ax), wide))
-    kind = "value, cut short where chains did not meet," if e.is_biased else "unbiased value"
-    text = f"Each replicate gives one {kind} of {first}. A few far from the rest are a sign of a short burn-in."
-    drawn.append(("Replicates", text, lambda ax: plots.values(e, 0, ax=ax), wide))
+        text = "How often points are in one cluster; outlined: the consensus clustering."
+        drawn.append(("Which points are together", text, partial(_heat_map, c), square))
+        text = "How surely clusters hold together (dots, with 95 % intervals) and points belong to them (bars)."
+        drawn.append(("Certainty by cluster", text, partial(_certainty, c), square))
+    kept = next((part for part in e.parts() if not part.streamed), None)
+    if kept is not None:
+        first = kept.components[0]
+        text = (
+            f"The estimate of {first} as replicates come in, with its 95 % interval. The band should narrow steadily."
+        )
+        drawn.append(("Running estimate", text, lambda ax: plots.running(kept, 0, ax=ax), wide))
+        kind = "value, cut short where chains did not meet," if e.is_biased else "unbiased value"
+        text = f"Each replicate gives one {kind} of {first}. A few far from the rest are a sign of a short burn-in."
+        drawn.append(("Replicates", text, lambda ax: plots.values(kept, 0, ax=ax), wide))
     text = "How long pairs of chains took to meet. A straight line is a geometric tail, as it should be."
     drawn.append(("Meeting times", text, lambda ax: plots.meeting_times(e, ax=ax), wide))
     if not e.censored:
@@ -135,8 +159,12 @@ def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
     ]
 
 
-def _heat_map(e: Replicates, c: Consensus, ax: Any) -> Any:
-    return plots.co_clustering(e, ax=ax, consensus=c)
+def _heat_map(c: Consensus, ax: Any) -> Any:
+    return plots.co_clustering(c, ax=ax)
+
+
+def _certainty(c: Consensus, ax: Any) -> Any:
+    return plots.certainty(c, ax=ax, most=15)
 
 
 def _making(e: Replicates) -> list[tuple[str, str]]:

@@ -1,0 +1,145 @@
+"""What the search works on, and the signatures of the functions by which it knows a loss.
+
+Clusters are numbered 0, 1, ...; row ``n_clusters`` of every table is empty: it is the new cluster that a point may
+open. All losses here are sums over clusters, and are not divided by anything until they are reported: the search
+compares differences of them only.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from copartition.core.types import Float1, Float2, Int1, pointer
+
+short2 = types.Array(types.int32, 2, "C")
+Short2 = Annotated[np.ndarray, short2]
+
+ROOM = 16  # clusters for which there is room at first
+
+
+class Problem(NamedTuple):
+    """What a loss is computed from; nobody changes it.
+
+    Attributes
+    ----------
+    p : float64 array (points, points)
+        Probabilities that points are together; empty if there are draws instead.
+    cells : int32 array (points, draws)
+        The row of ``Place.common`` for the cluster of a draw that a point is in; empty if there are no draws.
+    weights : float64 array (clusters of all draws)
+        The weight of the draw of each row; those of all draws sum to 1.
+    g : float64 array (points + 1)
+        x log x, or x squared, for every size of a cluster.
+    step : float64 array (points + 1)
+        g(x + 1) - g(x); the last one is not used.
+    """
+
+    p: Float2
+    cells: Short2
+    weights: Float1
+    g: Float1
+    step: Float1
+
+
+class Place(NamedTuple):
+    """A clustering, with the sums that its loss needs kept up to date. `room` rows are enough for its clusters.
+
+    Attributes
+    ----------
+    labels : int64 array (points)
+        -1 for a point that is in no cluster.
+    sizes : int64 array (room)
+    n_clusters : int64 array (1)
+    members : int64 array (points)
+        The points cluster by cluster, then those that are in none.
+    first : int64 array (room + 1)
+        Where each cluster begins in `members`; entry ``n_clusters`` is where the last one ends.
+    position : int64 array (points)
+        Where each point is in `members`.
+    costs : float64 array (room)
+        By how much the loss grows if the point at hand joins each cluster.
+    most : int
+        There shall never be more clusters.
+    sums : float64 array (room, points)
+        Sum of p over the members of each cluster.
+    inverse : float64 array (points)
+        One over the sum for the own cluster of a point.
+    largest : float64 array (room)
+        The largest of these in each cluster.
+    common : int32 array (clusters of all draws, room)
+        How many points a cluster of a draw and a cluster have in common.
+    """
+
+    labels: Int1
+    sizes: Int1
+    n_clusters: Int1
+    members: Int1
+    first: Int1
+    position: Int1
+    costs: Float1
+    most: int
+    sums: Float2
+    inverse: Float1
+    largest: Float1
+    common: Short2
+
+
+# weigh(problem, place, i): write into ``place.costs`` by how much the loss grows if point i joins each cluster, itself
+# left out of the cluster it is in; infinity where that cannot be the least.
+weigh_signature = types.void(pointer(Problem), pointer(Place), types.int64)
+
+# cost(problem, place, i, k): the same for one cluster.
+cost_signature = types.float64(pointer(Problem), pointer(Place), types.int64, types.int64)
+
+# shift(problem, place, i, k, sign): point i has joined cluster k (sign 1) or left it (-1); members know it already.
+shift_signature = types.void(pointer(Problem), pointer(Place), types.int64, types.int64, types.int64)
+
+# merging(problem, place, a, b): by how much the loss grows if clusters a and b become one.
+merging_signature = types.float64(pointer(Problem), pointer(Place), types.int64, types.int64)
+
+# fold(problem, place, a, b): the points of cluster a have joined cluster b; members know it already.
+fold_signature = types.void(pointer(Problem), pointer(Place), types.int64, types.int64)
+
+# apart(problem, i, j): the probability that two points are not together.
+apart_signature = types.float64(pointer(Problem), types.int64, types.int64)
+
+
+class Loss(NamedTuple):
+    """The compiled functions by which the search knows a loss; what each does is said above."""
+
+    weigh: Annotated[Any, types.FunctionType(weigh_signature)]
+    cost: Annotated[Any, types.FunctionType(cost_signature)]
+    shift: Annotated[Any, types.FunctionType(shift_signature)]
+    merging: Annotated[Any, types.FunctionType(merging_signature)]
+    fold: Annotated[Any, types.FunctionType(fold_signature)]
+    apart: Annotated[Any, types.FunctionType(apart_signature)]
+
+
+def tables(loss: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return g for all sizes of clusters up to `count`, and its steps."""
+    sizes = np.arange(count + 1.0)
+    g = sizes * np.log(np.maximum(sizes, 1.0)) if loss == "vi" else sizes**2
+    return g, np.append(np.diff(g), 0.0)
+
+
+def empty_place(problem: Problem, room: int, most: int) -> Place:
+    """Return room for a clustering of all points, which are in no cluster yet."""
+    count, rows = len(problem.g) - 1, len(problem.weights)
+    by_draws = rows > 0
+    return Place(
+        labels=np.full(count, -1, dtype=np.int64),
+        sizes=np.zeros(room, dtype=np.int64),
+        n_clusters=np.zeros(1, dtype=np.int64),
+        members=np.arange(count),
+        first=np.zeros(room + 1, dtype=np.int64),
+        position=np.arange(count),
+        costs=np.zeros(room),
+        most=most,
+        sums=np.zeros((0, 0) if by_draws else (room, count)),
+        inverse=np.zeros(count),
+        largest=np.zeros(room),
+        common=np.zeros((rows, room if by_draws else 0), dtype=np.int32),
+    )

@@ -1,0 +1,227 @@
+"""From a posterior to one clustering that stands for it, and how sure each point and each cluster is: in one call.
+
+Three rounds, each with random numbers of its own:
+
+1. Ordinary chains give clusterings, and a search among and around them gives candidates
+   (`copartition.diagnostics.search`). Chains are biased; that makes candidates a little worse, and nothing else.
+2. Unbiased replicates estimate the expected loss of every candidate. The best is the answer.
+3. More replicates, which had no part in the choice, estimate its expected loss, and how surely points belong to its
+   clusters (`memberships`, `cluster_similarity`).
+
+Nothing takes memory for all pairs of points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.chains.chain import advance_chain
+from copartition.chains.start import Beginning, check_start, start_chain
+from copartition.chains.step import Step
+from copartition.core.compiling import prepare
+from copartition.core.random import stream
+from copartition.core.steps import begin_chain, make_steps, reset_chain
+from copartition.couplings.base import Coupling
+from copartition.diagnostics.consensus import (
+    METRICS,
+    Consensus,
+    check_estimate,
+    check_loss,
+    consensus_of,
+)
+from copartition.diagnostics.search import from_draws, from_similarity
+from copartition.diagnostics.tuning import Tuned
+from copartition.functionals import cluster_similarity, distance_to, memberships
+from copartition.partition import canonical
+from copartition.results import Replicates
+from copartition.runs.choice import Choice
+from copartition.runs.defaults import choose_step
+from copartition.runs.estimating import estimate
+from copartition.runs.everything import run_all
+from copartition.runs.meeting import meeting_times
+from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.workers import lasting
+from copartition.targets.base import Target, check_target
+from copartition.validation import integer
+
+CHAINS = 8
+DRAWS_A_CHAIN = 25
+PILOT_PAIRS = 16
+PILOT_LAG = 50
+LEAST_BURN_IN = 20
+HORIZON = 5  # of a replicate, in burn-ins
+DRAWN = int.from_bytes(b"consensus"[:8], "big")
+ALL_PAIRS_OF = 2_000  # points up to which candidates from all pairs join those from draws
+CANDIDATES = 20
+CANDIDATES_OF_LARGE = 8  # where all pairs are too many
+
+
+def consensus(
+    posterior: Target | Replicates,
+    loss: str = "vi",
+    *,
+    replicates: int = 200,
+    settings: Tuned | str | None = None,
+    coupling: str | Coupling | None = None,
+    split_merge: int | str | None = None,
+    init: Any = None,
+    starts: int | None = None,
+    seed: int = 0,
+    executor: Any = None,
+    progress: bool = False,
+) -> Consensus:
+    """Return the clustering with the least posterior expected loss, and how sure it is.
+
+    Parameters
+    ----------
+    posterior : Target or Replicates
+        A posterior: all that it takes is run here, and the expected loss is unbiased. Or an estimate of
+        `co_clustering`, alone or among others, from which the clustering follows without another run: by the lower
+        bound of the expected variation of information, or, if `distance_to` some partitions was estimated too, with
+        the metric of the loss, as the best of these.
+    loss : str
+        ``"vi"``, the variation of information, or ``"binder"``, the number of pairs in dispute, which tends to give
+        more and smaller clusters.
+    replicates : int
+        Of the second round and of the third. More make standard errors smaller.
+    settings : Tuned or "auto", optional
+        How replicates are run, see `estimate`; left out, a small pilot decides: the burn-in is what the slowest of 16
+        pairs took to meet.
+    coupling, split_merge, init
+        See `meeting_times`.
+    starts : int, optional
+        Number of random orders in which the search places points; left out, fewer where there are more points.
+    seed : int
+    executor, progress
+        See `estimate`.
+
+    Returns
+    -------
+    Consensus
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [-3.1, -3.0, -2.9, 2.9, 3.0, 3.1]
+    >>> posterior = cp.Mixture(data, cp.Gaussian(noise_sd=0.5, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> c = cp.consensus(posterior, seed=1)
+    >>> c.labels
+    array([0, 0, 0, 1, 1, 1])
+    >>> bool(c.belongs.min() > 0.9)
+    True
+    """
+    check_loss(loss)
+    if not isinstance(posterior, Target):
+        return consensus_of(check_estimate(posterior), loss, starts=starts, seed=seed)
+    check_target(posterior)
+    replicates, seed = integer("replicates", replicates, 2), integer("seed", seed, 0)
+    given = Choice(coupling=coupling, split_merge=split_merge, init=init)
+    with lasting(executor) as place:
+        common = {"executor": place, "progress": progress}
+        choice = _choice(posterior, given, settings, seed, common)
+        draws = _draw(posterior, choice, _seed(seed, 1), common)
+        candidates = _candidates(draws, loss, starts, seed)
+        metric = METRICS[loss][0]
+        asked = {"replicates": replicates, **choice.__dict__, **common}
+        second = estimate(posterior, distance_to(candidates, metric), seed=_seed(seed, 2), **asked)
+        order = np.argsort(second.mean, kind="stable")
+        best = candidates[order[0]]
+        functionals = [
+            distance_to(best, "vi"),
+            distance_to(best, "hamming"),
+            memberships(best, keep_values=False),
+            cluster_similarity(best),
+        ]
+        third = estimate(posterior, functionals, seed=_seed(seed, 3), **asked)
+    return consensus_of(third, loss).with_candidates(candidates[order])
+
+
+def _seed(seed: int, part: int) -> int:
+    """Return the seed of one part, whose random numbers no other part draws."""
+    words = np.random.SeedSequence(seed, spawn_key=(DRAWN, part)).generate_state(4)
+    return int.from_bytes(words.tobytes(), "little")
+
+
+def _choice(target: Target, given: Choice, settings: Any, seed: int, common: dict[str, Any]) -> Choice:
+    """Return how chains and pairs are run: as given, or as long as a few pairs took to meet."""
+    if settings is not None:
+        return given.completed(settings, target, None, seed, common["executor"], common["progress"])
+    how = {"coupling": given.coupling, "split_merge": given.split_merge, "init": given.init}
+    m = meeting_times(target, replicates=PILOT_PAIRS, lag=PILOT_LAG, seed=_seed(seed, 0), **how, **common)
+    burn_in = max(LEAST_BURN_IN, int((m.meeting_times - m.lag).max()))
+    return Choice(burn_in, HORIZON * burn_in, burn_in, **how)
+
+
+# --- clusterings from chains -----------------------------------------------------------------------------------------
+
+
+class Drawn(NamedTuple):
+    """What some chains came to: their numbers, CPU seconds (not asked for), and clusterings."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    labels: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class DrawJob:
+    """Ordinary chains of which a clustering is kept every now and then."""
+
+    target: Target
+    step: Step
+    start: Beginning
+    burn_in: int
+    thin: int
+    seed: int
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Drawn, None]:
+        """Run some chains, one after another, in this thread."""
+        own = [begin_chain] if self.start.is_random else []
+        prepare(make_steps, reset_chain, self.step.alone, *self.target.kernels, *own)
+        labels = [self._run_one(number, pause) for number in numbers]
+        return Drawn(np.array(numbers), np.zeros(len(labels)), labels), None
+
+    def _run_one(self, number: int, pause: Pause) -> np.ndarray:
+        random = stream(self.seed, number)
+        chain = start_chain(self.target, self.start, random)
+        chunks = Chunks(self.target.n_points)
+        draws = np.zeros((DRAWS_A_CHAIN, self.target.n_points), dtype=np.int32)
+        for k in range(DRAWS_A_CHAIN):
+            left = self.thin + (self.burn_in if k == 0 else 0)
+            while left > 0:
+                pause()
+                made = chunks.next(left)
+                chain = advance_chain(self.target, self.step, chain, random, made)
+                left -= made
+            draws[k] = chain.labels
+        return draws
+
+
+def _draw(target: Target, choice: Choice, seed: int, common: dict[str, Any]) -> np.ndarray:
+    """Return clusterings from ordinary chains (draws, points)."""
+    step = choose_step(target, choice.coupling, choice.split_merge)
+    burn_in = choice.burn_in or LEAST_BURN_IN
+    job = DrawJob(target, step, check_start(target, choice.init), burn_in, max(1, burn_in // 4), seed)
+    batches = run_all(job, CHAINS, common["executor"], common["progress"], "chains")
+    by_number = {int(i): draws for batch in batches for i, draws in zip(batch.indices, batch.labels, strict=True)}
+    return np.concatenate([by_number[i] for i in sorted(by_number)])
+
+
+def _candidates(draws: np.ndarray, loss: str, starts: int | None, seed: int) -> np.ndarray:
+    """Return clusterings that may be the best, by the loss over the draws."""
+    count = draws.shape[1]
+    is_large = count > ALL_PAIRS_OF
+    most = CANDIDATES_OF_LARGE if is_large else CANDIDATES
+    found, _ = from_draws(draws, loss, starts=starts or (1 if is_large else 4), seed=seed, most=most)
+    if is_large or count < 2:
+        return found
+    table = np.zeros((count, count))
+    for row in draws:
+        table += row[:, None] == row[None, :]
+    more, _ = from_similarity(table / len(draws), loss, starts=starts, seed=seed, most=CANDIDATES)
+    rows = {tuple(canonical(row).tolist()) for row in [*found, *more[: CANDIDATES // 2]]}
+    return np.array(sorted(rows))
