@@ -50,6 +50,8 @@ class Sums:
     ----------
     size : int
         Number of components.
+    lists_rows : bool
+        Whether to list the replicates that are added, for a file.
 
     Attributes
     ----------
@@ -58,7 +60,8 @@ class Sums:
         The replicates that have been added, since the list was last taken.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, lists_rows: bool = True) -> None:
+        self._lists_rows = lists_rows
         self.totals = np.zeros(size, dtype=np.int64)
         self.squares = np.zeros(size, dtype=np.int64)
         self.rows: list[Row] = []
@@ -120,6 +123,11 @@ class Sums:
             self.totals[begin + a : begin + b] += whole[a:b]
             self.squares[begin + a : begin + b] += whole[a:b] ** 2
 
+    def note(self, row: Row) -> None:
+        """Write down which replicate has been added."""
+        if self._lists_rows:
+            self.rows.append(row)
+
     def packed(self) -> Packed:
         """Return the sums in a form that is small to send."""
         return Packed(self.rows, [pack(self.totals[a:b], self.squares[a:b]) for a, b in chunks(len(self.totals))])
@@ -131,7 +139,8 @@ class Sums:
                 totals, squares = unpack(packed)
                 self.totals[a:b] += totals
                 self.squares[a:b] += squares
-            self.rows.extend(other.rows)
+            if self._lists_rows:
+                self.rows.extend(other.rows)
 
 
 def chunks(size: int) -> list[tuple[int, int]]:

@@ -80,7 +80,7 @@ class Kept:
         self._description = description
         streamed = sum(about["size"] for about in description["functionals"] if about.get("streamed"))
         kept = sum(about["size"] for about in description["functionals"]) - streamed
-        self.sums = None if not streamed else Sums(streamed) if store is None else store.read_sums()
+        self.sums = None if not streamed else Sums(streamed, lists_rows=False) if store is None else store.read_sums()
         self.batches = [Outcomes.none(kept)]
         self.begun = 0
         if store is not None:

@@ -274,7 +274,7 @@ class Runner:
             self._seconds[i] += time.thread_time() - begin
             met = bool(batch.met[i])
             row = self.indices[i], batch.meeting_times[i], met, batch.costs[i], self._seconds[i], batch.values[i]
-            sums.rows.append(Row(*row))
+            sums.note(Row(*row))
         self._added += 1
 
     def _costs(self) -> np.ndarray:

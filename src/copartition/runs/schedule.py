@@ -1,9 +1,16 @@
-"""Many pieces of work in batches: large enough that shipping them costs nothing, small enough that little is lost."""
+"""Many pieces of work in batches: large enough that shipping them costs nothing, small enough that little is lost.
+
+Whoever hands out work for thousands of workers must not be the one they all wait for. So it looks at how busy it is
+itself: batches grow until handing them out and taking them in is a tenth of its time. What replicates come to does not
+depend on it.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import CancelledError, Future, wait
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -15,6 +22,41 @@ from copartition.runs.workers import Workers
 SECONDS_A_BATCH = 0.5
 LARGEST_BATCH = 20_000
 SECONDS_BETWEEN_LOOKS = 1.0
+BUSY = 0.1  # share of its time that handing out and taking in may take before batches grow
+LONGEST_BATCH = 60.0
+MANY = 16  # workers: with fewer it is no use, and more would be lost where a run is killed
+
+
+class Clock:
+    """Tells how busy somebody is who works and rests by turns."""
+
+    def __init__(self) -> None:
+        self._begin = self._resumed = time.monotonic()
+        self._worked = 0.0
+
+    def rest(self) -> None:
+        """Say that a rest begins."""
+        self._worked += time.monotonic() - self._resumed
+
+    def busy_share(self) -> float:
+        """Say that the rest has ended; return the share of work in the last second, 0 until one has passed."""
+        now = self._resumed = time.monotonic()
+        if now - self._begin < SECONDS_BETWEEN_LOOKS:
+            return 0.0
+        share = self._worked / (now - self._begin)
+        self._begin, self._worked = now, 0.0
+        return share
+
+
+def _all_of(ended: SimpleQueue[Future[Any]]) -> list[Future[Any]]:
+    """Return what has ended, once something has, or after a while nothing."""
+    came: list[Future[Any]] = []
+    try:
+        came.append(ended.get(timeout=SECONDS_BETWEEN_LOOKS))
+        while True:
+            came.append(ended.get_nowait())
+    except Empty:
+        return came
 
 
 class Schedule:
@@ -46,23 +88,30 @@ class Schedule:
         self._keep = keep
         self._size = 8
         self._seconds = seconds
+        self._clock = Clock()
         self.failures: list[Failure] = []
 
     def run(self, workers: Workers) -> None:
         """Run all; keep what has ended if this is interrupted."""
         under_way: dict[Future[Any], list[int]] = {}
+        ended: SimpleQueue[Future[Any]] = SimpleQueue()
         try:
             while True:
                 while len(under_way) < 2 * workers.count:
                     batch = self._next_batch(workers.count)
                     if not batch:
                         break
-                    under_way[workers.submit(batch)] = batch
+                    future = workers.submit(batch)
+                    under_way[future] = batch
+                    future.add_done_callback(ended.put)
                 if not under_way:
                     return
-                ended, _ = wait(under_way, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
+                self._clock.rest()
+                came = _all_of(ended)
+                if self._clock.busy_share() > BUSY and workers.count >= MANY:
+                    self._seconds = min(2.0 * self._seconds, max(LONGEST_BATCH, self._seconds))
                 self._watch(workers.pause)
-                for future in ended:
+                for future in came:
                     self._take(future, under_way.pop(future))
         except BaseException:
             workers.pause.give_up()
@@ -73,6 +122,11 @@ class Schedule:
                 if not future.cancelled() and future.exception() is None:
                     self._take(future, batch)
             raise
+
+    @property
+    def seconds_a_batch(self) -> float:
+        """What a batch should take by now."""
+        return self._seconds
 
     def _next_batch(self, workers: int) -> list[int]:
         if self._again:
