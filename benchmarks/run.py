@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import answers
+import clients
 import meetings
 import models
 import runs
@@ -22,6 +24,8 @@ PARTS = {
     "scaling": scaling.measure,
     "runs": runs.measure,
     "meetings": meetings.measure,
+    "answers": answers.measure,
+    "clients": clients.measure,
 }
 
 

@@ -48,16 +48,49 @@ from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
-CHAINS = 8
-DRAWS_A_CHAIN = 25
-PILOT_PAIRS = 16
 PILOT_LAG = 50
 LEAST_BURN_IN = 20
-HORIZON = 5  # of a replicate, in burn-ins
-DRAWN = int.from_bytes(b"consensus"[:8], "big")
-ALL_PAIRS_OF = 2_000  # points up to which candidates from all pairs join those from draws
-CANDIDATES = 20
-CANDIDATES_OF_LARGE = 8  # where all pairs are too many
+PARTS = int.from_bytes(b"consensu", "big")  # of the key of random streams
+
+
+class Effort(NamedTuple):
+    """How much work goes into the parts of a consensus.
+
+    Attributes
+    ----------
+    pairs : int
+        Of the pilot.
+    horizon : int
+        Of replicates, in burn-ins.
+    chains, draws : int
+        That give clusterings, and how many each.
+    thinning : int
+        A burn-in has so many times the sweeps between two clusterings of a chain.
+    starts : int or None
+        Of the search.
+    candidates : int
+        Whose expected losses are estimated.
+    uses_pairs : bool
+        Whether candidates from all pairs join those from draws.
+    """
+
+    pairs: int
+    horizon: int
+    chains: int
+    draws: int
+    thinning: int
+    starts: int
+    candidates: int
+    uses_pairs: bool
+
+
+def effort_for(n_points: int) -> Effort:
+    """Return how much work is worth it: of more points a replicate tells more, and takes longer."""
+    if n_points <= 2_000:
+        return Effort(16, 5, 8, 25, 4, 4, 20, True)
+    if n_points <= 20_000:
+        return Effort(16, 5, 8, 25, 4, 1, 8, False)
+    return Effort(4, 2, 4, 12, 8, 1, 4, False)
 
 
 def consensus(
@@ -90,7 +123,7 @@ def consensus(
         Of the second round and of the third. More make standard errors smaller.
     settings : Tuned or "auto", optional
         How replicates are run, see `estimate`; left out, a small pilot decides: the burn-in is what the slowest of 16
-        pairs took to meet.
+        pairs (4 of more than 20,000 points) took to meet.
     coupling, split_merge, init
         See `meeting_times`.
     starts : int, optional
@@ -123,8 +156,9 @@ def consensus(
     with lasting(executor) as place:
         common = {"executor": place, "progress": progress}
         choice = _choice(posterior, given, settings, seed, common)
-        draws = _draw(posterior, choice, _seed(seed, 1), common)
-        candidates = _candidates(draws, loss, starts, seed)
+        effort = effort_for(posterior.n_points)
+        draws = _draw(posterior, choice, effort, _seed(seed, 1), common)
+        candidates = _candidates(draws, loss, effort, starts, seed)
         metric = METRICS[loss][0]
         asked = {"replicates": replicates, **choice.__dict__, **common}
         second = estimate(posterior, distance_to(candidates, metric), seed=_seed(seed, 2), **asked)
@@ -142,7 +176,7 @@ def consensus(
 
 def _seed(seed: int, part: int) -> int:
     """Return the seed of one part, whose random numbers no other part draws."""
-    words = np.random.SeedSequence(seed, spawn_key=(DRAWN, part)).generate_state(4)
+    words = np.random.SeedSequence(seed, spawn_key=(PARTS, part)).generate_state(4)
     return int.from_bytes(words.tobytes(), "little")
 
 
@@ -151,9 +185,10 @@ def _choice(target: Target, given: Choice, settings: Any, seed: int, common: dic
     if settings is not None:
         return given.completed(settings, target, None, seed, common["executor"], common["progress"])
     how = {"coupling": given.coupling, "split_merge": given.split_merge, "init": given.init}
-    m = meeting_times(target, replicates=PILOT_PAIRS, lag=PILOT_LAG, seed=_seed(seed, 0), **how, **common)
+    effort = effort_for(target.n_points)
+    m = meeting_times(target, replicates=effort.pairs, lag=PILOT_LAG, seed=_seed(seed, 0), **how, **common)
     burn_in = max(LEAST_BURN_IN, int((m.meeting_times - m.lag).max()))
-    return Choice(burn_in, HORIZON * burn_in, burn_in, **how)
+    return Choice(burn_in, effort.horizon * burn_in, burn_in, **how)
 
 
 # --- clusterings from chains -----------------------------------------------------------------------------------------
@@ -176,6 +211,7 @@ class DrawJob:
     start: Beginning
     burn_in: int
     thin: int
+    draws: int
     seed: int
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Drawn, None]:
@@ -189,8 +225,8 @@ class DrawJob:
         random = stream(self.seed, number)
         chain = start_chain(self.target, self.start, random)
         chunks = Chunks(self.target.n_points)
-        draws = np.zeros((DRAWS_A_CHAIN, self.target.n_points), dtype=np.int32)
-        for k in range(DRAWS_A_CHAIN):
+        draws = np.zeros((self.draws, self.target.n_points), dtype=np.int32)
+        for k in range(self.draws):
             left = self.thin + (self.burn_in if k == 0 else 0)
             while left > 0:
                 pause()
@@ -201,27 +237,26 @@ class DrawJob:
         return draws
 
 
-def _draw(target: Target, choice: Choice, seed: int, common: dict[str, Any]) -> np.ndarray:
+def _draw(target: Target, choice: Choice, effort: Effort, seed: int, common: dict[str, Any]) -> np.ndarray:
     """Return clusterings from ordinary chains (draws, points)."""
     step = choose_step(target, choice.coupling, choice.split_merge)
     burn_in = choice.burn_in or LEAST_BURN_IN
-    job = DrawJob(target, step, check_start(target, choice.init), burn_in, max(1, burn_in // 4), seed)
-    batches = run_all(job, CHAINS, common["executor"], common["progress"], "chains")
+    thin = max(1, burn_in // effort.thinning)
+    job = DrawJob(target, step, check_start(target, choice.init), burn_in, thin, effort.draws, seed)
+    batches = run_all(job, effort.chains, common["executor"], common["progress"], "chains")
     by_number = {int(i): draws for batch in batches for i, draws in zip(batch.indices, batch.labels, strict=True)}
     return np.concatenate([by_number[i] for i in sorted(by_number)])
 
 
-def _candidates(draws: np.ndarray, loss: str, starts: int | None, seed: int) -> np.ndarray:
+def _candidates(draws: np.ndarray, loss: str, effort: Effort, starts: int | None, seed: int) -> np.ndarray:
     """Return clusterings that may be the best, by the loss over the draws."""
-    count = draws.shape[1]
-    is_large = count > ALL_PAIRS_OF
-    most = CANDIDATES_OF_LARGE if is_large else CANDIDATES
-    found, _ = from_draws(draws, loss, starts=starts or (1 if is_large else 4), seed=seed, most=most)
-    if is_large or count < 2:
+    count, most = draws.shape[1], effort.candidates
+    found, _ = from_draws(draws, loss, starts=starts or effort.starts, seed=seed, most=most)
+    if not effort.uses_pairs or count < 2:
         return found
     table = np.zeros((count, count))
     for row in draws:
         table += row[:, None] == row[None, :]
-    more, _ = from_similarity(table / len(draws), loss, starts=starts, seed=seed, most=CANDIDATES)
-    rows = {tuple(canonical(row).tolist()) for row in [*found, *more[: CANDIDATES // 2]]}
+    more, _ = from_similarity(table / len(draws), loss, starts=starts, seed=seed, most=most)
+    rows = {tuple(canonical(row).tolist()) for row in [*found, *more[: most // 2]]}
     return np.array(sorted(rows))

@@ -347,7 +347,7 @@ def certainty(c: Consensus, *, ax: Axes | None = None, most: int = 30) -> Axes:
     ax.set_yticks(np.arange(len(largest)), [f"{k} ({c.sizes[k]:,})" for k in largest])
     ax.invert_yaxis()
     ax.set_xlim(min(0.5, ax.get_xlim()[0]), 1.02)
-    ax.legend(frameon=False, loc="lower left")
+    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small")
     more = f", {len(c.sizes) - len(largest)} more not shown" if len(c.sizes) > len(largest) else ""
     return _labelled(ax, "probability of being together", f"cluster (points){more}")
 
