@@ -13,7 +13,9 @@ import laws
 import naive
 import small
 from copartition import datasets
-from copartition.diagnostics.consensus import LOSSES, minimise
+from copartition.diagnostics.consensus import LOSSES
+from copartition.diagnostics.search import exact as all_partitions
+from copartition.diagnostics.search import from_similarity
 from test_bounds import exact_distances, many_meeting_times
 
 
@@ -176,21 +178,19 @@ def tuning() -> list[str]:
 def clusterings() -> list[str]:
     """Consensus by search against all partitions, on 300 random posteriors of 3 to 7 points.
 
-    This is the search alone, without the table of all partitions that it tries for up to 6 points.
+    This is the search alone, without the table of all partitions that it tries for up to 10 points.
     """
-    from copartition.diagnostics import consensus as module
-
-    module.ALL_OF, before = 0, module.ALL_OF
+    all_partitions.ALL_OF, before = 0, all_partitions.ALL_OF
     rng = np.random.default_rng(0)
     right = dict.fromkeys(LOSSES, 0)
     for _ in range(300):
         states = naive.all_partitions(int(rng.integers(3, 8)))
         law = rng.dirichlet(np.full(len(states), rng.choice([0.01, 0.05, 1.0])))
-        similarity = naive.similarity(states, law)
-        for loss, kind in LOSSES.items():
-            least = min(kind.total(np.clip(similarity, 0, 1), np.array(state)) for state in states)
-            right[loss] += bool(minimise(similarity, loss, 16, 0)[2] <= least + 1e-9)
-    module.ALL_OF = before
+        similarity = np.clip(naive.similarity(states, law), 0, 1)
+        for loss in LOSSES:
+            least = min(naive.similarity_loss(loss, similarity, np.array(state)) for state in states)
+            right[loss] += bool(from_similarity(similarity, loss, starts=16)[1][0] <= least + 1e-9)
+    all_partitions.ALL_OF = before
     return table("| loss | exact minimiser found, of 300 |", [f"| {loss} | {count} |" for loss, count in right.items()])
 
 

@@ -11,6 +11,7 @@ import pytest
 import bernoulli
 import galaxies
 import galaxies_unknown
+import large
 import meeting
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import Step
@@ -61,6 +62,27 @@ def test_page_on_trust_runs(capsys):
     assert "total variation at most 0.01 after" in out
     assert "NOT UNBIASED" in out
     assert "cluster(s) of" in out
+
+
+@pytest.mark.compiled
+def test_page_on_many_points_runs(capsys):
+    scope: dict = {}
+    for code in blocks("docs/large.md"):
+        exec(compile(code, "docs/large.md", "exec"), scope)
+    assert "cluster(s) of" in capsys.readouterr().out
+    clusters, certainty = scope["clusters"], scope["certainty"]
+    assert clusters.expected_loss_stderr > 0
+    # Two runs that have nothing in common but the clustering.
+    own = certainty[np.arange(len(certainty)), clusters.labels]
+    several = clusters.sizes[clusters.labels] > 1
+    assert np.abs(own - clusters.belongs)[several].max() < 0.15
+
+
+@pytest.mark.compiled
+def test_example_of_many_points_draws_its_picture(tmp_path, capsys):
+    large.main(400, str(tmp_path / "large.png"))
+    assert (tmp_path / "large.png").stat().st_size > 10_000
+    assert "expected variation of information" in capsys.readouterr().out
 
 
 @pytest.mark.compiled

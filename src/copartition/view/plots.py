@@ -138,7 +138,7 @@ def running(e: Replicates, component: int = 0, *, ax: Axes | None = None, level:
     centre = values.mean()  # so that sums of squares do not cancel
     means = np.cumsum(values - centre) / counts
     squares = np.cumsum((values - centre) ** 2) / counts
-    shown = counts >= min(10, max(2, len(values)))
+    shown = counts >= min(10, max(2, len(values) // 2))
     counts, means = counts[shown], means[shown] + centre
     variance = np.maximum(squares[shown] - (means - centre) ** 2, 0.0) * counts / np.maximum(counts - 1, 1)
     half = stdtrit(np.maximum(counts - 1, 1), 0.5 + confidence(level) / 2) * np.sqrt(variance / counts)
