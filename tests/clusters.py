@@ -18,7 +18,8 @@ def dask_cluster(folder, count=2):
     from distributed import Client
 
     program, file = Path(sys.executable).parent / "dask", folder / "scheduler.json"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "examples")])}
+    found = [str(TESTS), str(TESTS.parent / "examples"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(found)}
     quiet = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     local = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file]
     processes = [subprocess.Popen([program, "scheduler", *local], **quiet)]

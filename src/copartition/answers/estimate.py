@@ -145,7 +145,8 @@ class Estimate(Replicates):
         """
         store = Store(path)
         try:
-            outcomes, sums = store.read(), store.read_sums()
+            with store.snapshot():
+                outcomes, sums = store.read(), store.read_sums()
             moments = None if sums is None else Moments.of(sums, len(outcomes.indices), store.description)
             return cls.of(outcomes, store.description, moments=moments)
         finally:

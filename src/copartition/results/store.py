@@ -13,7 +13,8 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,15 @@ class Store:
         while rows := cursor.fetchmany(20_000):
             pieces.append(_results_of(rows, size))
         return Outcomes.joined(pieces)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all that is read meanwhile be as it is at one moment, whatever a run writes."""
+        self._open.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._open.rollback()
 
     def note(self, more: dict[str, Any]) -> None:
         """Write down more of how the run went; no later call is refused because of it."""

@@ -22,7 +22,8 @@ import numpy as np
 CHUNK = 1 << 18  # components that are packed, stored and converted at a time
 STRETCHES = 64  # of the components, each with a lock of its own
 NEARLY = 0.01  # how far a whole number may be off after many additions of fractions
-LARGEST = 1 << 31  # a sum whose square, and the squares of many others, are still exact
+LARGEST = 1 << 31  # a sum whose square, twice, still has a place in 64 bits
+TOO_LARGE = "too large to be summed exactly; keep them (keep_values=True)"
 
 
 class Row(NamedTuple):
@@ -58,6 +59,8 @@ class Sums:
     totals, squares : int64 arrays (size)
     rows : list of Row
         The replicates that have been added, since the list was last taken.
+    is_torn : bool
+        Whether somebody was stopped while adding: there may be something in the sums that is not in the list.
     """
 
     def __init__(self, size: int, lists_rows: bool = True) -> None:
@@ -65,15 +68,11 @@ class Sums:
         self.totals = np.zeros(size, dtype=np.int64)
         self.squares = np.zeros(size, dtype=np.int64)
         self.rows: list[Row] = []
+        self.is_torn = False
         self._gate = threading.Condition()
         self._adding = 0
         self._held = False
         self._locks = [threading.Lock() for _ in range(STRETCHES)]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the two arrays take."""
-        return self.totals.nbytes + self.squares.nbytes
 
     @contextmanager
     def adding(self) -> Iterator[None]:
@@ -83,6 +82,9 @@ class Sums:
             self._adding += 1
         try:
             yield
+        except BaseException:
+            self.is_torn = True
+            raise
         finally:
             with self._gate:
                 self._adding -= 1
@@ -94,8 +96,9 @@ class Sums:
         with self._gate:
             self._gate.wait_for(lambda: not self._held)
             self._held = True
-            self._gate.wait_for(lambda: self._adding == 0)
         try:
+            with self._gate:
+                self._gate.wait_for(lambda: self._adding == 0)
             yield
         finally:
             with self._gate:
@@ -110,18 +113,13 @@ class Sums:
             with self._locks[k % STRETCHES]:
                 yield bounds[k], bounds[k + 1]
 
-    def add(self, total: np.ndarray, begin: int) -> None:
-        """Add what a replicate came to, whole numbers but for rounding, to the components from `begin` on."""
-        rounded = np.rint(total)
-        if not np.all(np.abs(total - rounded) < NEARLY):
-            raise ValueError("a functional whose values are said to be whole numbers has others")
-        if len(total) and np.abs(rounded).max() >= LARGEST:
-            raise ValueError("a functional has values too large to be summed exactly; keep them (keep_values=True)")
-        whole = rounded.astype(np.int64)
+    def add(self, whole: np.ndarray, begin: int) -> None:
+        """Add what a replicate came to, as `whole_numbers` returns it, to the components from `begin` on."""
         bounds = np.linspace(0, len(whole), min(STRETCHES, max(1, len(whole) // CHUNK)) + 1).astype(np.int64)
         for a, b in self.stretches(bounds.tolist(), 0):
             self.totals[begin + a : begin + b] += whole[a:b]
             self.squares[begin + a : begin + b] += whole[a:b] ** 2
+            _check_squares(self.squares[begin + a : begin + b])
 
     def note(self, row: Row) -> None:
         """Write down which replicate has been added."""
@@ -139,8 +137,25 @@ class Sums:
                 totals, squares = unpack(packed)
                 self.totals[a:b] += totals
                 self.squares[a:b] += squares
+                _check_squares(self.squares[a:b])
             if self._lists_rows:
                 self.rows.extend(other.rows)
+
+
+def whole_numbers(total: np.ndarray) -> np.ndarray:
+    """Return what a replicate came to, whole numbers but for rounding, as such; or refuse it."""
+    rounded = np.rint(total)
+    if not np.all(np.abs(total - rounded) < NEARLY):
+        raise ValueError("a functional whose values are said to be whole numbers has others")
+    if len(total) and np.abs(rounded).max() >= LARGEST:
+        raise ValueError(f"a functional has values {TOO_LARGE}")
+    return rounded.astype(np.int64)
+
+
+def _check_squares(squares: np.ndarray) -> None:
+    """Refuse sums of squares that have just outgrown their 64 bits: two that fit come to less than nothing then."""
+    if len(squares) and squares.min() < 0:
+        raise ValueError(f"the squares of the values of a functional have become {TOO_LARGE}")
 
 
 def chunks(size: int) -> list[tuple[int, int]]:

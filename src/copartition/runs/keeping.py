@@ -125,7 +125,7 @@ class Kept:
             return
         begin = time.monotonic()
         with self.sums.held():
-            if self.sums.rows:
+            if self.sums.rows and not self.sums.is_torn:  # or what was written last stays
                 self.store.replace_sums(self.sums)
         end = time.monotonic()
         self._next_write = end + max(SECONDS_BETWEEN_WRITES, (end - begin) / SHARE_OF_WRITING)

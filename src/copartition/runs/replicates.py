@@ -29,7 +29,7 @@ from copartition.core.together import count_pairs
 from copartition.functionals import Functional, arranged, evaluate_at
 from copartition.functionals.base import nothing
 from copartition.results import Outcomes
-from copartition.results.sums import Row, Sums
+from copartition.results.sums import Row, Sums, whole_numbers
 from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
 from copartition.runs.streaming import Arrangement, Gatherer
 from copartition.targets.base import Target
@@ -266,9 +266,14 @@ class Runner:
         if not np.isfinite(batch.values[i]).all():
             raise ValueError(_complaint(batch.values[i]))
         totals = np.split(batch.tally.total, np.cumsum([f.size for f in job.arranged.evaluated]))
+        # What may be refused is refused before anything is added.
+        found = [
+            (whole_numbers(total if f.divisors is None else total * f.divisors), job.arranged.begin_of(f))
+            for f, total in zip(job.arranged.summed, totals[len(job.arranged.kept) : -1], strict=True)
+        ]
         with sums.adding():
-            for f, total in zip(job.arranged.summed, totals[len(job.arranged.kept) : -1], strict=True):
-                sums.add(total if f.divisors is None else total * f.divisors, job.arranged.begin_of(f))
+            for numbers, first in found:
+                sums.add(numbers, first)
             if self._gatherer is not None and job.arranged.gathered is not None:
                 self._gatherer.add(batch.record, sums, job.arranged.begin_of(job.arranged.gathered), i)
             self._seconds[i] += time.thread_time() - begin
