@@ -117,10 +117,22 @@ class Functional:
         return f"<functional {self.name} of size {self.size}>"
 
 
-def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
+def functional(
+    f: Callable[[np.ndarray], Any], size: int = 1, *, counts: bool = False, keep_values: bool | None = None
+) -> Functional:
     """Return a functional from any Python function of the canonical labels.
 
     Slower than the compiled ones: Python is called after every sweep.
+
+    Parameters
+    ----------
+    f : callable
+        Gets the labels, returns `size` numbers.
+    size : int
+    counts : bool
+        Whether all values are whole numbers, so that many components can be streamed.
+    keep_values : bool, optional
+        See `co_clustering`.
 
     Examples
     --------
@@ -130,7 +142,7 @@ def functional(f: Callable[[np.ndarray], Any], size: int = 1) -> Functional:
     """
     if not callable(f):
         raise TypeError(f"f must be a function of an array of labels, got {shorten(f)}.")
-    return Functional(getattr(f, "__name__", "functional"), f, size)
+    return Functional(getattr(f, "__name__", "functional"), f, size, counts=counts, keep_values=keep_values)
 
 
 def as_list(functional: Any) -> list[Any]:
