@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from clusters import dask_cluster
 
 WORKERS = 16
-BATCHES = 3_000
+BATCHES = 1_000
 POSTERIOR = cp.Mixture([-3.0, -2.9, 0.1, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
 CHEAP = {"burn_in": 1, "min_sweeps": 2, "lag": 1, "seed": 1}
 SECTION = f"One client and many workers (Dask, {WORKERS} single-threaded workers on this machine)"
@@ -106,7 +106,7 @@ def _growing(client):
     estimating.Schedule, schedule.Clock, estimating.seconds_a_batch = Watched, WatchedClock, lambda job: 0.005
     try:
         cp.estimate(
-            POSTERIOR, cp.n_clusters(), replicates=40_000, executor=client, burn_in=100, min_sweeps=4_000, seed=1
+            POSTERIOR, cp.n_clusters(), replicates=20_000, executor=client, burn_in=100, min_sweeps=4_000, seed=1
         )
     finally:
         estimating.Schedule, schedule.Clock, estimating.seconds_a_batch = usual

@@ -23,7 +23,7 @@ SECONDS_A_BATCH = 0.5
 LARGEST_BATCH = 20_000
 SECONDS_BETWEEN_LOOKS = 1.0
 BUSY = 0.1  # share of its time that handing out and taking in may take before batches grow
-LONGEST_BATCH = 60.0
+LONGEST_BATCH = 150.0
 MANY = 16  # workers: with fewer it is no use, and more would be lost where a run is killed
 
 
