@@ -68,6 +68,40 @@ def variation_of_information(a, b):
     return 2 * entropy(joint) - entropy(a) - entropy(b)
 
 
+def together(labels, pairs):
+    """For each pair of points whether they are in one cluster: 1.0 or 0.0."""
+    return [float(labels[a] == labels[b]) for a, b in pairs]
+
+
+def count_pairs(rows, weights, first, last):
+    """For each pair (i, j) with i < j and i from `first` on, below `last`: the weights of the rows that join it."""
+    found = {}
+    for i in range(first, last):
+        for j in range(i + 1, len(rows[0])):
+            found[i, j] = sum(w for row, w in zip(rows, weights, strict=True) if row[i] == row[j])
+    return found
+
+
+def memberships(labels, partition):
+    """For each point and each cluster of a partition: the share of the others in that cluster that are with it."""
+    values = []
+    for n in range(len(labels)):
+        for members in clusters(partition):
+            others = [m for m in members if m != n]
+            values.append(sum(labels[m] == labels[n] for m in others) / len(others) if others else 0.0)
+    return values
+
+
+def cluster_similarity(labels, partition):
+    """For each pair of clusters of a partition, also twice the same: the share of pairs of points, one of each."""
+    values, found = [], clusters(partition)
+    for a in range(len(found)):
+        for b in range(a, len(found)):
+            pairs = [(i, j) for i in found[a] for j in found[b] if a != b or i < j]
+            values.append(sum(labels[i] == labels[j] for i, j in pairs) / len(pairs) if pairs else 0.0)
+    return values
+
+
 # --- random numbers --------------------------------------------------------------------------------------------------
 
 MASK = (1 << 64) - 1

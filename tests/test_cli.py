@@ -297,6 +297,18 @@ def test_export_of_a_run(run, tmp_path, ending):
     assert (tmp_path / f"out.{ending}").stat().st_size > 100
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_export_of_pairs(run, tmp_path, ending):
+    result = call("export", run, "-o", tmp_path / f"out.{ending}", "--pairs")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / f"out.{ending}").stat().st_size > 100
+    if ending == "csv":
+        lines = (tmp_path / "out.csv").read_text().splitlines()
+        assert lines[0] == "i,j,mean,stderr"
+        assert [line.split(",")[:2] for line in lines[1:3]] == [["0", "1"], ["0", "2"]]
+        assert len(lines) == 1 + 6
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -305,6 +317,7 @@ def test_export_of_a_run(run, tmp_path, ending):
         (["export", "RUN", "-o", "/nowhere/run.csv"], "'/nowhere/run.csv' cannot be written: No such file"),
         (["export", "RUN", "-o", "run.xls"], "'run.xls' must end in .csv, .parquet, .nc"),
         (["export", "RUN", "-o", "run.nc", "--summary"], "write the summary as CSV or Parquet"),
+        (["export", "RUN", "-o", "run.npz", "--summary"], ".npz holds pairs; write the summary as CSV or Parquet"),
     ],
 )
 def test_mistakes_with_runs_are_one_line(run, arguments, message):

@@ -139,3 +139,99 @@ def test_repr_of_a_long_estimate_is_short():
     density = cp.predictive_density(np.linspace(-3, 3, 400))
     e = cp.estimate(small.scalar()[0], density, replicates=3, burn_in=1, min_sweeps=2, lag=1)
     assert repr(e) == "<Estimate of predictive_density of size 400 from 3 replicates>"
+
+
+# --- pairs -----------------------------------------------------------------------------------------------------------
+
+
+def of_pairs(**more):
+    return cp.estimate(
+        small.scalar()[0], more.pop("wanted"), replicates=20, burn_in=1, min_sweeps=5, lag=1, seed=1, **more
+    )
+
+
+PAIRS = {
+    "kept": (cp.co_clustering([4, 0, 2]), [4, 4, 0], [0, 2, 2]),
+    "streamed": (cp.co_clustering([4, 0, 2], keep_values=False), [4, 4, 0], [0, 2, 2]),
+    "listed": (cp.co_clustering(pairs=[[3, 1], [0, 2]], keep_values=False), [3, 0], [1, 2]),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_pairs_have_a_row_each(kind, tmp_path, monkeypatch):
+    """Also where a file is written in several pieces."""
+    import pyarrow.parquet
+
+    monkeypatch.setattr(export, "ROWS", 2)
+    functional, first, second = PAIRS[kind]
+    e = of_pairs(wanted=[cp.n_clusters(), functional])
+    part = e.select("co_clustering")
+    export.write(e, tmp_path / "pairs.csv", "pairs")
+    with (tmp_path / "pairs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["i"]) for row in rows] == first
+    assert [int(row["j"]) for row in rows] == second
+    assert [float(row["mean"]) for row in rows] == part.mean.tolist()
+    assert [float(row["stderr"]) for row in rows] == part.stderr.tolist()
+    export.write(e, tmp_path / "pairs.parquet", "pairs")
+    table = pyarrow.parquet.read_table(tmp_path / "pairs.parquet")
+    assert table["i"].to_pylist() == first
+    assert table["mean"].to_pylist() == part.mean.tolist()
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_pairs_as_a_sparse_matrix(kind, tmp_path):
+    from scipy.sparse import load_npz
+
+    functional, first, second = PAIRS[kind]
+    e = of_pairs(wanted=functional)
+    export.write(e, tmp_path / "pairs.npz", "pairs")
+    table = load_npz(tmp_path / "pairs.npz").toarray()
+    size = max(*first, *second) + 1
+    expected = np.eye(size)
+    for i, j, mean in zip(first, second, e.mean, strict=True):
+        expected[i, j] = expected[j, i] = mean
+    assert np.array_equal(table, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "message"),
+    [
+        ("run.npz", "replicates", ".npz holds pairs; write the replicates as CSV or Parquet"),
+        ("run.npz", "summary", ".npz holds pairs; write the summary as CSV or Parquet"),
+        ("run.nc", "pairs", "netCDF holds replicates; write the pairs as CSV or Parquet"),
+        ("run.npz", "pairs", "no functional 'co_clustering'"),
+        ("run.csv", "pairs", "no functional 'co_clustering'"),
+    ],
+)
+def test_pairs_that_cannot_be_written_are_refused(e, tmp_path, name, what, message):
+    with pytest.raises(ValueError, match=message):
+        export.write(e, tmp_path / name, what)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_streamed_is_in_summaries_and_trees_and_not_among_replicates(tmp_path):
+    import xarray
+
+    e = of_pairs(
+        wanted=[cp.co_clustering(keep_values=False), cp.n_clusters(), cp.memberships([0] * 5, keep_values=False)]
+    )
+    assert list(e.to_dataframe().columns)[:2] == ["n_clusters", "meeting_time"]
+    np.testing.assert_array_equal(e.to_dataframe()["n_clusters"], e.select("n_clusters").values[:, 0])
+    columns = export.summary_columns(e)
+    assert columns["component"].tolist() == list(e.components)
+    np.testing.assert_array_equal(columns["mean"], e.mean)
+    export.write(e, tmp_path / "run.nc")
+    with xarray.open_datatree(tmp_path / "run.nc", engine="h5netcdf") as tree:
+        np.testing.assert_array_equal(tree["replicates/n_clusters"].to_numpy(), e.values[:, 0])
+        np.testing.assert_array_equal(tree["co_clustering/mean"].to_numpy(), e.select("co_clustering").mean)
+        np.testing.assert_array_equal(tree["co_clustering/j"].to_numpy()[:4], [1, 2, 3, 4])
+        np.testing.assert_array_equal(tree["memberships/stderr"].to_numpy(), e.select("memberships").stderr)
+
+
+def test_two_streamed_functionals_of_one_name_do_not_hide_each_other():
+    wanted = [cp.co_clustering([0, 1, 2], keep_values=False), cp.co_clustering(pairs=[[3, 4]], keep_values=False)]
+    e = of_pairs(wanted=wanted)
+    tree = e.to_datatree()
+    found = sorted(len(node["mean"]) for name, node in tree.children.items() if name.startswith("co_clustering"))
+    assert found == [1, 3]

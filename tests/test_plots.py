@@ -41,6 +41,7 @@ ALL = {
     "values": lambda ax: plots.values(estimate_from(np.random.default_rng(1).normal(size=(90, 2))), 1, ax=ax),
     "density": lambda ax: plots.density(density_estimate(), ax=ax),
     "co_clustering": lambda ax: plots.co_clustering(of_draws([[0, 0, 1, 1, 0]] * 5), ax=ax),
+    "certainty": lambda ax: plots.certainty(cp.consensus(of_draws([[0, 0, 1, 1, 0], [0, 0, 1, 1, 1]] * 5)), ax=ax),
 }
 
 
@@ -176,3 +177,74 @@ def test_numbers_of_clusters_with_intervals_and_the_prior(ax):
         np.testing.assert_allclose(segment, [[x, a], [x, b]])
     with pytest.raises(ValueError, match=r"e must have probabilities of numbers of clusters, as n_clusters\(most=10\)"):
         plots.n_clusters(density_estimate())
+
+
+# --- clusterings -----------------------------------------------------------------------------------------------------
+
+
+def averaged(table, order, dots):
+    """A picture of a table in an order, dot by dot the mean over the block that it stands for."""
+    count = len(order)
+    place = [k * dots // count for k in range(count)]
+    blocks = [[order[k] for k in range(count) if place[k] == dot] for dot in range(dots)]
+    return np.array([[np.mean(table[np.ix_(a, b)]) for b in blocks] for a in blocks])
+
+
+@pytest.mark.parametrize(("points", "dots"), [(12, 5), (12, 11), pytest.param(50, 10, marks=pytest.mark.compiled)])
+def test_heat_map_of_many_points_averages_neighbours(ax, monkeypatch, points, dots):
+    monkeypatch.setattr(plots, "DOTS", dots)
+    rng = np.random.default_rng(points)
+    truth = np.arange(points) % 3
+    draws = np.where(rng.random((6, points)) < 0.2, rng.integers(0, 3, (6, points)), truth)
+    c = cp.consensus(of_draws(draws))
+    plots.co_clustering(c, ax=ax)
+    shown = ax.get_images()[0].get_array()
+    np.testing.assert_allclose(shown, averaged(c.similarity, c.order, dots), atol=1e-12)
+    assert ax.get_images()[0].get_extent() == [-0.5, points - 0.5, points - 0.5, -0.5]
+
+
+@pytest.mark.compiled
+def test_heat_map_of_more_points_than_dots(ax):
+    truth = np.arange(520) % 4
+    c = cp.consensus(of_draws([truth, truth, np.minimum(truth, 2)]))
+    plots.co_clustering(c, ax=ax)
+    shown = ax.get_images()[0].get_array()
+    assert shown.shape == (500, 500)
+    np.testing.assert_allclose(shown, averaged(c.similarity, c.order, 500), atol=1e-12)
+
+
+@pytest.mark.compiled
+def test_heat_map_of_a_consensus_that_knows_no_pairs_shows_clusters(ax):
+    target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    c = cp.consensus(target, replicates=4, seed=1)
+    plots.co_clustering(c, ax=ax)
+    labels = c.labels[c.order]
+    np.testing.assert_array_equal(ax.get_images()[0].get_array(), np.clip(c.between[np.ix_(labels, labels)], 0, 1))
+
+
+def test_certainty_shows_the_largest_clusters_first(ax):
+    draws = [[0, 1, 1, 1, 2, 2], [0, 1, 1, 2, 2, 2], [0, 1, 1, 1, 2, 2]]
+    c = cp.consensus(of_draws(draws), "binder")
+    assert c.sizes.tolist() == [1, 3, 2]
+    plots.certainty(c, ax=ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["1 (3)", "2 (2)", "0 (1)"]
+    dots = next(line for line in ax.get_lines() if line.get_marker() == "o")
+    np.testing.assert_allclose(dots.get_xdata(), c.cohesion[[1, 2, 0]])
+    half = next(line for line in ax.get_lines() if line.get_label() == "half of them")
+    np.testing.assert_allclose(half.get_xdata(), np.quantile(c.belongs[1:4], [0.25, 0.75]))
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # from the top
+    pyplot.close("all")
+    few = plots.certainty(c, most=2)
+    assert few.get_ylabel() == "cluster (points), 1 more not shown"
+    pyplot.close("all")
+    with pytest.raises(TypeError, match="c must be what consensus returns"):
+        plots.certainty(of_draws(draws))
+
+
+def test_pictures_of_single_replicates_refuse_what_was_not_kept(ax):
+    target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    wanted = [cp.co_clustering(keep_values=False), cp.n_clusters()]
+    e = cp.estimate(target, wanted, replicates=4, burn_in=1, min_sweeps=2, lag=1)
+    with pytest.raises(ValueError, match="This picture needs the value of every replicate, and those of co_clustering"):
+        plots.running(e, 0, ax=ax)
+    plots.running(e.select("n_clusters"), 0, ax=ax)

@@ -55,7 +55,7 @@ def test_a_good_run_is_called_good_and_nothing_is_to_be_changed():
     assert verdict.advice == []
     assert verdict.headline == "Monte Carlo error is under control for this model."
     assert "All 500 pairs" in verdict.findings[0].text
-    assert re.search(r"mean of h\[0\] is (2|1\.99)", verdict.answers[0])
+    assert re.search(r"mean of h is (2|1\.99)", verdict.answers[0])
 
 
 def test_pairs_that_did_not_meet_make_it_biased():
@@ -221,7 +221,7 @@ def test_page_holds_all_and_refers_to_nothing_outside(full_estimate, tmp_path):
     assert "Which points are together" in text
     assert "Convergence of an ordinary chain" in text
     assert full_estimate.made_by["fingerprint"] in text
-    assert found.tags.count("svg") == 6
+    assert found.tags.count("svg") == 7
     assert "script" not in found.tags
     assert all(link.startswith(("#", "data:")) for link in found.links)
 
@@ -301,7 +301,7 @@ def test_page_in_a_browser(full_estimate, tmp_path, width, scheme):
         assert len(heights) > 20
         assert min(heights) >= 6
         boxes = page.evaluate("[...document.querySelectorAll('figure svg')].map(e => e.getBoundingClientRect().width)")
-        assert len(boxes) == 6
+        assert len(boxes) == 7
         assert all(200 < box <= width for box in boxes)
         paper, ink = luminance(page, "body", "backgroundColor"), luminance(page, "body", "color")
         assert (paper > 0.9 and ink < 0.2) if scheme == "light" else (paper < 0.1 and ink > 0.8)
@@ -317,3 +317,62 @@ def test_nasty_text_does_nothing_in_a_browser(tmp_path):
     with opened(path) as (page, seen):
         assert_quiet(seen, path)
         assert page.inner_text("h1") == NASTY
+
+
+# --- pages of runs that kept sums only -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def streamed_estimate():
+    data = np.concatenate([np.linspace(-4, -3, 6), np.linspace(3, 4, 6)])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.8, mean_sd=3.0), cp.DirichletProcess(1.0))
+    count = 4 if JIT_DISABLED else 100
+    settings = {"replicates": count, "burn_in": 2, "min_sweeps": 10, "lag": 2, "seed": 1}
+    return cp.estimate(target, cp.co_clustering(keep_values=False), **settings)
+
+
+def test_page_of_sums_has_all_but_single_replicates(streamed_estimate, tmp_path):
+    cp.write_report(streamed_estimate, tmp_path / "report.html")
+    found = parsed(tmp_path / "report.html")
+    text = " ".join(" ".join(found.text).split())
+    assert "Which points are together" in text
+    assert "Certainty by cluster" in text
+    assert "… and 63 more" in text
+    assert "Running estimate" not in text
+    assert f"{streamed_estimate.mean[0]:.6g}" in text
+    assert found.tags.count("svg") == 4
+
+
+@needs_browser
+def test_page_of_sums_in_a_browser(streamed_estimate, tmp_path):
+    path = tmp_path / "report.html"
+    cp.write_report(streamed_estimate, path)
+    with opened(path) as (page, seen):
+        assert_quiet(seen, path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1100
+        assert page.evaluate("document.querySelectorAll('figure svg').length") == 4
+
+
+@pytest.mark.compiled
+def test_page_of_a_consensus(tmp_path):
+    target = cp.Mixture([-3.0, -2.9, 3.0, 3.1], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    c = cp.consensus(target, replicates=4, seed=1)
+    cp.write_report(c.estimate, tmp_path / "report.html")
+    text = " ".join(" ".join(parsed(tmp_path / "report.html").text).split())
+    assert "2 cluster(s) of 2, 2 points" in text
+    assert "Certainty by cluster" in text
+
+
+@pytest.mark.compiled
+def test_page_of_many_points_stays_small(tmp_path):
+    """Three thousand points: less than 3 MB, the points that are sure are counted and not listed."""
+    labels = np.arange(3000) % 3
+    data = 20.0 * labels + np.random.default_rng(1).normal(0, 1, 3000)
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=30.0), cp.DirichletProcess(0.01))
+    settings = {"replicates": 4, "burn_in": 1, "min_sweeps": 2, "lag": 1, "init": labels, "seed": 1}
+    e = cp.estimate(target, cp.co_clustering(), **settings)
+    assert e.streamed
+    cp.write_report(e, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 3e6
+    text = " ".join(" ".join(parsed(tmp_path / "report.html").text).split())
+    assert "1,000 others" in text

@@ -151,8 +151,9 @@ def consensus_of(e: Replicates, loss: str = "vi", *, starts: int | None = None, 
     check_loss(loss)
     if is_about_one(e):
         return _about_one(e, loss)
-    part = e.select("co_clustering")
-    if "points" not in part.functionals[0]:
+    all_pairs = [part for part in e.parts() if "points" in part.functionals[0]]
+    part = all_pairs[0] if len(all_pairs) == 1 else e.select("co_clustering")
+    if not all_pairs:
         raise ValueError("e must have co_clustering of all pairs of some points, got one of listed pairs.")
     points = np.array(part.functionals[0]["points"])
     starts, seed = None if starts is None else integer("starts", starts, 1), integer("seed", seed, 0)

@@ -53,7 +53,12 @@ class Store:
         try:
             if is_new:
                 _create(self.path, description or {})
-            _check_header(self.path)
+            version = _check_header(self.path)
+            if description is not None and version != FORMATS[-1]:
+                raise StoreError(
+                    f"The store {str(path)!r} was written by an earlier version (format {version}): it can be read, but "
+                    "not gone on with. Use another file."
+                )
             self._connection = _connect(self.path, read_only=description is None)
             self.description: dict[str, Any] = self._read_description()
             if description is not None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-CHUNK = 1 << 18  # components that are packed, stored and converted at a time
+CHUNK = 1 << 16  # components that are packed, stored and converted at a time
 STRETCHES = 64  # of the components, each with a lock of its own
 NEARLY = 0.01  # how far a whole number may be off after many additions of fractions
 LARGEST = 1 << 31  # a sum whose square, twice, still has a place in 64 bits
@@ -145,7 +145,9 @@ class Sums:
 def whole_numbers(total: np.ndarray) -> np.ndarray:
     """Return what a replicate came to, whole numbers but for rounding, as such; or refuse it."""
     rounded = np.rint(total)
-    if not np.all(np.abs(total - rounded) < NEARLY):
+    with np.errstate(invalid="ignore"):  # of what is infinite
+        is_whole = np.all(np.abs(total - rounded) < NEARLY)
+    if not is_whole:
         raise ValueError("a functional whose values are said to be whole numbers has others")
     if len(total) and np.abs(rounded).max() >= LARGEST:
         raise ValueError(f"a functional has values {TOO_LARGE}")

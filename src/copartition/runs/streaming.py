@@ -112,10 +112,6 @@ class Gatherer:
         for a, b in sums.stretches(self._bounds, first):
             count_pairs(counting, a, b, self._partial, 0, *self._scratch)
 
-    def forget(self) -> None:
-        """Let go of what was counted of a replicate that comes to nothing."""
-        self._partial = np.zeros(0, dtype=np.int32)
-
 
 def _counting(record: Record, totals: np.ndarray, squares: np.ndarray) -> Counting:
     """Return a record in the form that is counted: lines that count once come first."""

@@ -120,9 +120,10 @@ def datatree(e: Replicates) -> xarray.DataTree:
         check_conventions=False,
         attrs={"/": {"made_by": _as_json(e.made_by), "biased": int(e.is_biased), "creation_library": "copartition"}},
     )
-    for part in e.parts():
+    for number, part in enumerate(e.parts()):
         if part.streamed:
-            tree[part.streamed[0]] = _streamed_tree(part)
+            name = part.streamed[0]
+            tree[f"{name}_{number}" if name in tree.children else name] = _streamed_tree(part)
     return tree
 
 
