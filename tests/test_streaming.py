@@ -462,7 +462,7 @@ def test_stores_of_format_1_can_be_read(tmp_path):
     assert loaded.components == names == list(e.components)
     assert loaded.select("co_clustering").components == names[1:]
     assert cp.consensus(loaded).points.tolist() == [0, 3, 4]
-    with pytest.raises(cp.StoreError, match="belongs to another run: functionals is"):
+    with pytest.raises(cp.StoreError, match="it can be read, but not gone on with"):
         cp.estimate(small.scalar()[0], functionals, replicates=4, store=path, **SETTINGS)
     assert np.array_equal(cp.Estimate.load(path).values, e.values)
 
@@ -682,12 +682,8 @@ def parted(points):
 
 
 @pytest.mark.compiled
-def test_memory_is_that_of_the_sums_however_many_replicates_there_are(monkeypatch):
-    """Two arrays of all pairs and half of one at most; and 4 MB for records of two threads and everything else.
-
-    Moments are made from sums in small pieces here, so that what that takes is small beside the sums of 1500 points.
-    """
-    monkeypatch.setattr(sums_module, "CHUNK", 1 << 14)
+def test_memory_is_that_of_the_sums_however_many_replicates_there_are():
+    """Two arrays of all pairs and half of one at most; and 4 MB for records of two threads and everything else."""
     points = 1500
     target, labels = parted(points)
     settings = {"burn_in": 1, "min_sweeps": 3, "lag": 1, "init": labels, "seed": 1, "executor": 2}

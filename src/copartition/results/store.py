@@ -258,8 +258,8 @@ def _create(path: Path, description: dict[str, Any]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _check_header(path: Path) -> None:
-    """Refuse a file that is not ours before SQLite touches it."""
+def _check_header(path: Path) -> int:
+    """Refuse a file that is not ours before SQLite touches it; return its format."""
     try:
         with path.open("rb") as file:
             header = file.read(100)
@@ -272,6 +272,7 @@ def _check_header(path: Path) -> None:
     version = int.from_bytes(header[60:64], "big")
     if version not in FORMATS:
         raise StoreError(f"{str(path)!r} has format {version}, and this version reads up to format {FORMATS[-1]}.")
+    return version
 
 
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
