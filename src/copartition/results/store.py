@@ -56,8 +56,8 @@ class Store:
             version = _check_header(self.path)
             if description is not None and version != FORMATS[-1]:
                 raise StoreError(
-                    f"The store {str(path)!r} was written by an earlier version (format {version}): it can be read, but "
-                    "not gone on with. Use another file."
+                    f"The store {str(path)!r} was written by an earlier version (format {version}): it can be read, "
+                    "but not gone on with. Use another file."
                 )
             self._connection = _connect(self.path, read_only=description is None)
             self.description: dict[str, Any] = self._read_description()
