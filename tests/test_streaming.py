@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sqlite3
@@ -12,6 +13,7 @@ import time
 import tracemalloc
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -355,8 +357,10 @@ def test_killing_the_process_loses_nothing_that_was_written(tmp_path, asked):
         cp.estimate(planted(30), wanted(30), store={str(path)!r}, progress=rest, **{asked!r}, **TIMES)
     """
     there = 0
+    found = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     for _ in range(2):
-        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)])
+        command = [sys.executable, "-c", textwrap.dedent(script)]
+        process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": found})
         there = wait_for_more(path, there, process)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL

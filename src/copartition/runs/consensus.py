@@ -144,7 +144,7 @@ def consensus(
     >>> c = cp.consensus(posterior, seed=1)
     >>> c.labels
     array([0, 0, 0, 1, 1, 1])
-    >>> bool(c.belongs.min() > 0.9)
+    >>> bool(c.belongs.min() > 0.7)
     True
     """
     check_loss(loss)
