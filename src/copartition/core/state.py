@@ -270,8 +270,7 @@ class Workspace(NamedTuple):
     rows, columns : int64 arrays
         Which choices of the chains the rows and columns of the problem stand for.
     best, second, partner : int64 arrays (nodes)
-        The two largest gains of every row and column, as keys (`copartition.couplings.transport`), and the columns of
-        dominant cells; for the simplex method, the largest gain of every row and its column.
+        The two largest gains of every row and column, and the column (or row) of the largest.
     cell_row, cell_column, cell_gain : int64 arrays
         The cells whose gain is not 0, row by row; never more than there are points.
     begin : int64 array (nodes + 1)

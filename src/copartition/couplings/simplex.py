@@ -87,14 +87,6 @@ def solve(work, m, n, cells):
     Returns the number of steps that the simplex method took after the first, greedy plan.
     """
     find_rows(work, m, cells)
-    for i in range(m):
-        find_favourite(work, m, i)
-    return solve_listed(work, m, n)
-
-
-@inner
-def solve_listed(work, m, n):
-    """Do what `solve` does, where it is known where the cells of each row begin and which is the best of them."""
     root = place_greedily(work, m, n)
     hang_tree(work, m, n, root)
     w = work[0]
@@ -105,14 +97,14 @@ def solve_listed(work, m, n):
     content = 0
     while content < m:
         best = -dual[m + lowest]
+        column = lowest
         for cell in range(begin[row], begin[row + 1]):
-            best = max(best, cell_gain[cell] - dual[m + cell_column[cell]])
+            j = cell_column[cell]
+            value = cell_gain[cell] - dual[m + j]
+            if value > best or (value == best and j < column):
+                best = value
+                column = j
         if best > dual[row]:
-            column = lowest if best == -dual[m + lowest] else n
-            for cell in range(begin[row], begin[row + 1]):
-                j = cell_column[cell]
-                if cell_gain[cell] - dual[m + j] == best:
-                    column = min(column, j)
             pivot(work, m, row, m + column, best - dual[row])
             lowest = position_of_lowest(dual, m, n)
             steps += 1
@@ -145,66 +137,33 @@ def place_greedily(work, m, n):
     For gains that are overlaps of partitions this is nearly always within a step or two of the optimum.
     """
     w = work[0]
-    mass, best, favourite, first, following = w.mass, w.best, w.partner, w.child, w.next_sibling
-    # Rows are listed by the column of their best cell, for when that is used up. The tree is not there yet.
-    for j in range(n):
-        first[m + j] = -1
+    mass, parent, flow, order, best, favourite = w.mass, w.parent, w.flow, w.order, w.best, w.partner
     for i in range(m):
-        list_under_favourite(work, m, i)
-    used_up = 0
+        find_favourite(work, m, i)
     root = m
-    row = position_of_largest(best, m)
-    while best[row] > 0:
-        root = m + favourite[row]
+    first_open = m
+    for used_up in range(m + n - 1):
+        row = position_of_largest(best, m)
         gain = best[row]
-        fill(work, row, root, gain, used_up)
-        used_up += 1
+        while mass[first_open] == 0:
+            first_open += 1
+        root = m + favourite[row] if gain > 0 else first_open
+        moved = min(mass[row], mass[root])
+        mass[row] -= moved
+        mass[root] -= moved
         if mass[row] == 0:
+            child, above = row, root
             best[row] = -LARGEST
         else:
-            i = first[root]
-            while i >= 0:
-                after = following[i]
-                if mass[i] > 0:
+            child, above = root, row
+            for i in range(m):
+                if favourite[i] == root - m and mass[i] > 0:
                     find_favourite(work, m, i)
-                    list_under_favourite(work, m, i)
-                i = after
-        row = position_of_largest(best, m)
-    # All other gains are 0: what is left goes from the first open row to the first open column.
-    row, column = 0, m
-    while used_up < m + n - 1:
-        while mass[row] == 0:
-            row += 1
-        while mass[column] == 0:
-            column += 1
-        root = column
-        fill(work, row, column, 0, used_up)
-        used_up += 1
+        parent[child] = above
+        flow[child] = moved
+        w.dual[child] = gain
+        order[used_up] = child
     return root
-
-
-@inner
-def fill(work, row, column, gain, used_up):
-    """Fill the cell of two nodes, which is the one numbered `used_up` of the greedy plan."""
-    w = work[0]
-    moved = min(w.mass[row], w.mass[column])
-    w.mass[row] -= moved
-    w.mass[column] -= moved
-    child, above = (row, column) if w.mass[row] == 0 else (column, row)
-    w.parent[child] = above
-    w.flow[child] = moved
-    w.dual[child] = gain
-    w.order[used_up] = child
-
-
-@inner
-def list_under_favourite(work, m, i):
-    """Add row i to the list of those whose best cell is in the same column, if it has one."""
-    w = work[0]
-    if w.partner[i] >= 0:
-        column = m + w.partner[i]
-        w.next_sibling[i] = w.child[column]
-        w.child[column] = i
 
 
 @inner

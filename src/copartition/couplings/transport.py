@@ -18,7 +18,7 @@ a row and a column whose gains are all 0.
 Hence three steps, each reached only if the draw is not decided by then:
 
 1. the row of the choice i that x made: if it has a dominant cell, and u falls into that cell's mass, that is it;
-2. all rows, again and again, as long as there are dominant cells (`place_dominant`, `place_rest`);
+2. all rows, again and again, as long as there are dominant cells (`place_dominant`);
 3. the simplex method for the core that remains (`copartition.couplings.simplex`).
 """
 
@@ -31,10 +31,8 @@ import numpy as np
 from copartition.core.compiling import inner, reference
 from copartition.core.random import draw
 from copartition.couplings.base import Coupling, partner
-from copartition.couplings.simplex import draw_column, find_rows, load_masses, solve_listed
+from copartition.couplings.simplex import draw_column, load_masses, solve
 from copartition.validation import shorten
-
-NOT_NEGATIVE = (1 << 31) - 1  # an index that is cut to these bits need not be checked for being negative
 
 # --- step 1: one row -------------------------------------------------------------------------------------------------
 
@@ -73,18 +71,6 @@ def dominant_partner(pair, i):
 
 
 # --- step 2: all dominant cells --------------------------------------------------------------------------------------
-#
-# It goes in rounds. A round ranks the gains of every row and column that has something left, fills all cells that are
-# dominant by these ranks, row after row, and then cells between rows and columns whose gains are all 0.
-#
-# Gains are ranked by *keys*: the gain in the upper bits, below it the number of the other row or column, counted
-# backwards. The largest key has the largest gain, and the first one of those with the same; 0 is none. No key exceeds
-# the largest gain times twice the larger number of rows or columns, for about which the dual values of the simplex
-# method need room anyway.
-#
-# There are next to no branches in loops over cells and rows, because no processor could predict them: entries of lists
-# are written, and written over if they do not belong there. ``work.depth``, free until there is a tree, is -1 for rows
-# and columns that have something left, and 0 for the others.
 
 
 @inner
@@ -93,19 +79,20 @@ def load_cells(pair, m, n):
     p = pair[0]
     o, w, gains, number = p.overlaps, p.work, p.gains, p.work.order
     for k in range(p.y.n_clusters[0]):
-        number[p.y.slots[k]] = -1
+        number[k] = -1
     for b in range(n):
-        number[p.y.slots[w.columns[b]]] = b
+        number[w.columns[b]] = b
     cells = 0
     for a in range(m):
         cell = o.first_in_row[p.x.slots[w.rows[a]]]
         while cell >= 0:
-            b = number[o.column[cell]]
+            b = number[p.y.rows[o.column[cell]]]
             gain = gains[o.shared[cell]]
-            w.cell_row[cells] = a
-            w.cell_column[cells] = b
-            w.cell_gain[cells] = gain
-            cells += (b >= 0) & (gain > 0)
+            if b >= 0 and gain > 0:
+                w.cell_row[cells] = a
+                w.cell_column[cells] = b
+                w.cell_gain[cells] = gain
+                cells += 1
             cell = o.next_in_row[cell]
     return cells
 
@@ -122,134 +109,96 @@ def load_law(weights, n_choices, total, chosen, probabilities):
 
 
 @inner
-def in_order(x, y):
-    """Return the smaller and the larger of two numbers by arithmetic, which compilers do not make a branch of."""
-    below = (x - y) & ((x - y) >> 63)
-    return y + below, x - below
+def rank_gains(work, m, n, cells):
+    """Find the two largest gains of every row and column that has something left; return the number of cells left.
 
-
-@inner
-def rank_gains(work, m, n, cells, bits):
-    """Find the two largest keys of every row and column that has something left; return the number of cells left.
-
-    Cells of rows or columns that are used up are dropped from the list. The keys of the row at hand are kept out of
-    memory: to read what was written a moment ago takes longer than all the rest.
+    Cells of rows or columns that are used up are dropped from the list.
     """
     w = work[0]
-    best, second, is_open = w.best, w.second, w.depth
-    last = (1 << bits) - 1
     for node in range(m + n):
-        best[node] = 0
-        second[node] = 0
+        w.best[node] = 0
+        w.second[node] = 0
     kept = 0
-    row = -1
-    largest = next_largest = 0
     for cell in range(cells):
-        a, b, gain = w.cell_row[cell] & NOT_NEGATIVE, w.cell_column[cell], w.cell_gain[cell]
-        node = (m + b) & NOT_NEGATIVE
+        a, b, gain = w.cell_row[cell], w.cell_column[cell], w.cell_gain[cell]
+        # Without branches, which no processor could predict: a cell that is dropped is written over and ranks last.
         w.cell_row[kept] = a
         w.cell_column[kept] = b
         w.cell_gain[kept] = gain
-        is_left = is_open[a] & is_open[node]
-        kept = (kept - is_left) & NOT_NEGATIVE
-        key = (gain << bits) + last
-        same_row = -(a == row)
-        row = a
-        lower, largest = in_order((key - b) & is_left, largest & same_row)
-        next_largest = in_order(lower, next_largest & same_row)[1]
-        best[a] = largest
-        second[a] = next_largest
-        lower, best[node] = in_order((key - a) & is_left, best[node])
-        second[node] = in_order(lower, second[node])[1]
+        is_left = (w.left_x[a] > 0.0) & (w.left_y[b] > 0.0)
+        kept += is_left
+        gain = gain if is_left else 0
+        rank(work, a, b, gain)
+        rank(work, m + b, a, gain)
     return kept
 
 
 @inner
-def list_dominant(work, m, n, bits):
-    """List the rows of dominant cells and, as ``work.partner``, their columns; and what has no gains.
-
-    In ascending order: rows to ``work.order``; rows and columns that have something left, but no gains, to
-    ``work.flow`` and ``work.dual``. Returns the lengths of the three lists.
-    """
-    w = work[0]
-    best, second, is_open = w.best, w.second, w.depth
-    last = (1 << bits) - 1
-    dominant = without_x = without_y = 0
-    for a in range(m):
-        key, next_gain = best[a], second[a] >> bits
-        gain = key >> bits
-        b = (last - key) & last if key > 0 else 0
-        node = (m + b) & NOT_NEGATIVE
-        highest = best[node]
-        is_highest = highest == (gain << bits) + last - a
-        # If it is not the highest of its column, that one is another, whose gain must be the same and the only one.
-        exceeds = is_highest & (gain >= next_gain + (second[node] >> bits))
-        w.order[dominant] = a
-        w.partner[dominant] = b
-        is_dominant = (key > 0) & (exceeds | ((next_gain == 0) & (highest >> bits == gain)))
-        dominant = (dominant + is_dominant) & NOT_NEGATIVE
-        w.flow[without_x] = a
-        without_x = (without_x + ((key == 0) & (is_open[a] < 0))) & NOT_NEGATIVE
-    for b in range(n):
-        node = (m + b) & NOT_NEGATIVE
-        w.dual[without_y] = b
-        without_y = (without_y + ((best[node] == 0) & (is_open[node] < 0))) & NOT_NEGATIVE
-    return dominant, without_x, without_y
+def rank(work, node, other, gain):
+    """Take a gain into account that `node` has in its cell with `other`; of equal ones the first is the largest."""
+    best, second, partner = work[0].best, work[0].second, work[0].partner
+    largest, first = best[node], partner[node]
+    second[node] = max(second[node], min(gain, largest))
+    best[node] = max(gain, largest)
+    partner[node] = other if (gain > largest) | ((gain == largest) & (other < first)) else first
 
 
 @inner
-def place(work, m, a, b):
+def dominant_column(work, m, a):
+    """Return the column of the dominant cell of row a, -1 if there is none."""
+    w = work[0]
+    gain = w.best[a]
+    if gain == 0:
+        return -1
+    b = w.partner[a]
+    other = w.second[m + b] if w.partner[m + b] == a else w.best[m + b]
+    return b if gain >= w.second[a] + other else -1
+
+
+@inner
+def place(work, a, b):
     """Move as much probability as possible into the cell (a, b); return how much."""
-    left_x, left_y, is_open = work[0].left_x, work[0].left_y, work[0].depth
+    left_x, left_y = work[0].left_x, work[0].left_y
     moved = min(left_x[a], left_y[b])
     left_x[a] -= moved
     left_y[b] -= moved
-    is_open[a] = -(left_x[a] > 0.0)
-    is_open[m + b] = -(left_y[b] > 0.0)
     return moved
 
 
 @inner
-def place_dominant(work, m, dominant, row, level):
-    """Fill the dominant cells; return the total placed, and for `row` what `place_rest` returns.
+def place_dominant(work, m, n, row, level):
+    """Fill the dominant cells; return the total placed, and for `row` the column and the part of `level` that is left.
 
-    Two cells may be dominant in the same column, if their gains are equal: the first row takes what it can.
+    The column is the one in which the mass of `row` passes `level`; then that part is negative, and the rest of the
+    plan does not matter. Otherwise it is the last one that took from `row`, or -1.
     """
     w = work[0]
     placed = 0.0
     column = -1
-    for k in range(dominant):
-        a, b = w.order[k], w.partner[k]
-        moved = place(work, m, a, b)
-        placed += moved
-        if a == row and moved > 0.0:
-            column = b
-            level -= moved
-            if level < 0.0:
-                break
+    for a in range(m):
+        b = dominant_column(work, m, a) if w.left_x[a] > 0.0 else -1
+        if b >= 0:
+            moved = place(work, a, b)
+            placed += moved
+            if a == row and moved > 0.0:
+                column = b
+                level -= moved
+                if level < 0.0:
+                    return placed, column, level
+    b = 0
+    for a in range(m):
+        while w.best[a] == 0 and w.left_x[a] > 0.0 and b < n:
+            if w.best[m + b] > 0 or w.left_y[b] == 0.0:
+                b += 1
+            else:
+                moved = place(work, a, b)
+                placed += moved
+                if a == row:
+                    column = b
+                    level -= moved
+                    if level < 0.0:
+                        return placed, column, level
     return placed, column, level
-
-
-@inner
-def place_rest(work, m, without_x, without_y, row, column, level):
-    """Fill cells between rows and columns without gains; return for `row` the column and the part of `level` left.
-
-    The column is the one in which the mass of `row` passes `level`; then that part is negative, and the rest of the
-    plan does not matter. Otherwise it is the last one that took from `row` in this round, or -1.
-    """
-    w = work[0]
-    x = y = 0
-    while x < without_x and y < without_y:
-        a, b = w.flow[x], w.dual[y]
-        moved = place(work, m, a, b)
-        x += w.left_x[a] == 0.0
-        y += w.left_y[b] == 0.0
-        if a == row:
-            column = b
-            level -= moved
-            if level < 0.0:
-                break
-    return column, level
 
 
 # --- step 3: the core ------------------------------------------------------------------------------------------------
@@ -261,46 +210,32 @@ def number_remaining(left, count, numbers, chosen):
     kept = 0
     for k in range(count):
         numbers[k] = kept
-        is_left = left[k] > 0.0
-        left[kept] = left[k]
-        chosen[kept] = chosen[k]
-        kept += is_left
+        if left[k] > 0.0:
+            left[kept] = left[k]
+            chosen[kept] = chosen[k]
+            kept += 1
     return kept
 
 
 @inner
-def renumber(work, m, cells, bits):
-    """Write the cells, and the largest gain of every row, by the numbers of what is left."""
-    w = work[0]
-    row_number, column_number = w.flow, w.dual
-    last = (1 << bits) - 1
-    for a in range(m):
-        key = w.best[a]
-        w.best[row_number[a]] = key >> bits  # written over if the row is used up
-        w.partner[row_number[a]] = column_number[(last - key) & last] if key > 0 else -1
-    for cell in range(cells):
-        w.cell_row[cell] = row_number[w.cell_row[cell]]
-        w.cell_column[cell] = column_number[w.cell_column[cell]]
-
-
-@inner
-def core_partner(work, m, n, cells, row, level, bits):
+def core_partner(work, m, n, cells, row, level):
     """Return the choice of y at which the mass in `row` of the optimal plan of what is left passes `level`."""
     w = work[0]
-    row_number, column_number = w.flow, w.dual
+    row_number, column_number = w.best, w.second  # free for other use now
     rows = number_remaining(w.left_x, m, row_number, w.rows)
     columns = number_remaining(w.left_y, n, column_number, w.columns)
-    share = level / w.left_x[row_number[row]]
+    row = row_number[row]
+    share = level / w.left_x[row]
     if rows == 1 or columns == 1:
         total = 0.0
         for b in range(columns):
             total += w.left_y[b]
         return w.columns[draw(w.left_y, columns, share * total)]
-    renumber(work, m, cells, bits)
-    row = row_number[row]
-    find_rows(work, rows, cells)
+    for cell in range(cells):
+        w.cell_row[cell] = row_number[w.cell_row[cell]]
+        w.cell_column[cell] = column_number[w.cell_column[cell]]
     load_masses(work, rows, columns, w.left_x, w.left_y)
-    solve_listed(work, rows, columns)
+    solve(work, rows, columns, cells)
     return w.columns[draw_column(work, rows, row, share)]
 
 
@@ -316,26 +251,17 @@ def partner_by_plan(pair, m, n, i, level):
     """
     work = reference(pair[0].work)
     w = work[0]
+    cells = load_cells(pair, m, n)
     row = 0
     while row < m and w.rows[row] != i:
         row += 1
     if row == m:
         return -1
-    bits = 1
-    while (1 << bits) < max(m, n):
-        bits += 1
-    cells = load_cells(pair, m, n)
-    for node in range(m + n):
-        w.depth[node] = -1
     last = -1
     placed = 1.0
-    # What `place_rest` does changes no ranks: rows and columns without gains have no cells left.
     while placed > 0.0:
-        cells = rank_gains(work, m, n, cells, bits)
-        dominant, without_x, without_y = list_dominant(work, m, n, bits)
-        placed, column, level = place_dominant(work, m, dominant, row, level)
-        if level >= 0.0:
-            column, level = place_rest(work, m, without_x, without_y, row, column, level)
+        cells = rank_gains(work, m, n, cells)
+        placed, column, level = place_dominant(work, m, n, row, level)
         if column >= 0:
             last = w.columns[column]
         if level < 0.0 or w.left_x[row] == 0.0:
@@ -343,7 +269,7 @@ def partner_by_plan(pair, m, n, i, level):
     some_left = False
     for b in range(n):
         some_left |= w.left_y[b] > 0.0
-    return core_partner(work, m, n, cells, row, level, bits) if some_left else last
+    return core_partner(work, m, n, cells, row, level) if some_left else last
 
 
 @partner
