@@ -357,7 +357,8 @@ def test_killing_the_process_loses_nothing_that_was_written(tmp_path, asked):
         cp.estimate(planted(30), wanted(30), store={str(path)!r}, progress=rest, **{asked!r}, **TIMES)
     """
     there = 0
-    found = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    here = Path(__file__).parent
+    found = os.pathsep.join([str(here), str(here.parent / "examples"), os.environ.get("PYTHONPATH", "")])
     for _ in range(2):
         command = [sys.executable, "-c", textwrap.dedent(script)]
         process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": found})
