@@ -66,7 +66,7 @@ class Functional:
         self.evaluate = evaluate
         self.size = integer("size", size, 1)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64)
-        self.about = (about or {}) | ({} if components is None else {"components": components})
+        self.about = (about or {}) | ({} if components is None else {"components": list(components)})
         self.counts = counts
         if keep_values is False and not counts:
             raise ValueError(f"keep_values must not be False for {name}, whose values are not whole numbers.")
