@@ -27,7 +27,7 @@ from copartition.core.together import WIDTH, Counting, count_pairs
 from copartition.names import Names
 from copartition.results import sums as sums_module
 from copartition.results.store import Store
-from copartition.runs import keeping, streaming
+from copartition.runs import keeping, memory, streaming
 from test_estimator import growing
 
 COUNT = 3 if JIT_DISABLED else 60
@@ -736,15 +736,15 @@ def test_too_many_points_are_refused_at_once():
     ],
 )
 def test_what_does_not_fit_into_memory_is_refused(monkeypatch, functional, sentence):
-    monkeypatch.setattr(keeping, "available_memory", lambda: 800)
+    monkeypatch.setattr(memory, "available_memory", lambda: 800)
     with pytest.raises(ValueError, match=sentence):
         cp.estimate(planted(10), functional, replicates=100, **TIMES)
 
 
 def test_values_that_do_not_fit_into_memory_are_refused(monkeypatch):
     """All pairs of 100 points fit where only sums are kept, and of 1000 replicates they do not."""
-    monkeypatch.setattr(keeping, "available_memory", lambda: 1_000_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000)
     with pytest.raises(ValueError, match=r"co_clustering with its 4,950 components needs 0.0396 GB for 1,000 repl"):
         cp.estimate(planted(100), cp.co_clustering(keep_values=True), replicates=1000, **TIMES)
-    monkeypatch.setattr(keeping, "available_memory", lambda: None)  # not known: nothing is refused
+    monkeypatch.setattr(memory, "available_memory", lambda: None)  # not known: nothing is refused
     cp.estimate(planted(10), cp.co_clustering(keep_values=False), replicates=1, **TIMES)

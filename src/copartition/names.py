@@ -47,8 +47,6 @@ class Names(Sequence[str]):
             return NotImplemented
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         shown = ", ".join(repr(name) for name in self[:3])
         return f"[{shown}, ... {len(self)} in all]" if len(self) > 3 else f"[{shown}]"

@@ -107,7 +107,7 @@ class Estimate(Replicates):
         """Return a table for a person to read, of at most so many components."""
         shown = self.components[:rows]
         mean, stderr = self.mean[:rows], self.stderr[:rows]
-        half = self.margins() * stderr
+        half = self.margin() * stderr
         width = max(len(name) for name in shown)
         lines = [f"{'':{width}}  {'mean':>12}  {'stderr':>9}  95 % interval"]
         lines += [

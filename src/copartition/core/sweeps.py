@@ -60,7 +60,7 @@ def sweep_chain(model, law, chain, random, progress):
 def keep_matched(model, pair, x, y, n):
     """Let new clusters go with each other, and match all of them afresh where it is time to.
 
-    Where there are many clusters that is seldom: it takes as many steps as there are pairs of them.
+    Where there are many clusters that is seldom: it takes a pass over all of them for each one that is matched.
     """
     n_x, n_y = x[0].n_clusters[0], y[0].n_clusters[0]
     due = pair[0].due

@@ -22,6 +22,7 @@ uint2 = types.Array(types.uint64, 2, "C")
 short1 = types.Array(types.int16, 1, "C")
 ushort2 = types.Array(types.uint16, 2, "C")
 narrow1 = types.Array(types.int32, 1, "C")
+narrow2 = types.Array(types.int32, 2, "C")
 
 Float1 = Annotated[np.ndarray, float1]
 Float2 = Annotated[np.ndarray, float2]
@@ -29,6 +30,7 @@ Int1 = Annotated[np.ndarray, int1]
 Int2 = Annotated[np.ndarray, int2]
 UInt2 = Annotated[np.ndarray, uint2]
 UShort2 = Annotated[np.ndarray, ushort2]
+Narrow2 = Annotated[np.ndarray, narrow2]
 
 
 @cache

@@ -199,10 +199,10 @@ class Replicates:
         level : float
             Probability of covering the true value.
         """
-        mean, half = self.mean, self.margins(level) * self.stderr
+        mean, half = self.mean, self.margin(level) * self.stderr
         return mean - half, mean + half
 
-    def margins(self, level: float = 0.95) -> float:
+    def margin(self, level: float = 0.95) -> float:
         """Return how many standard errors a confidence interval goes to either side."""
         from scipy.special import stdtrit
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.chain import advance_chain
 from copartition.chains.start import Beginning, check_start, start_chain
 from copartition.chains.step import Step
 from copartition.core.compiling import prepare
@@ -41,14 +40,16 @@ from copartition.results import Replicates
 from copartition.runs.choice import Choice
 from copartition.runs.defaults import choose_step
 from copartition.runs.estimating import estimate
-from copartition.runs.everything import run_all
 from copartition.runs.meeting import meeting_times
 from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.pilot import TuningError
+from copartition.runs.sampling import ChainRuns, advance_by, run_chains
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
 PILOT_LAG = 50
+MOST_SWEEPS = 20_000  # of a pair of the pilot
 LEAST_BURN_IN = 20
 PARTS = int.from_bytes(b"consensu", "big")  # of the key of random streams
 
@@ -66,7 +67,7 @@ class Effort(NamedTuple):
         That give clusterings, and how many each.
     thinning : int
         A burn-in has so many times the sweeps between two clusterings of a chain.
-    starts : int or None
+    starts : int
         Of the search.
     candidates : int
         Whose expected losses are estimated.
@@ -86,11 +87,12 @@ class Effort(NamedTuple):
 
 def effort_for(n_points: int) -> Effort:
     """Return how much work is worth it: of more points a replicate tells more, and takes longer."""
+    usual = Effort(pairs=16, horizon=5, chains=8, draws=25, thinning=4, starts=4, candidates=20, uses_pairs=True)
     if n_points <= 2_000:
-        return Effort(16, 5, 8, 25, 4, 4, 20, True)
+        return usual
     if n_points <= 20_000:
-        return Effort(16, 5, 8, 25, 4, 1, 8, False)
-    return Effort(4, 2, 4, 12, 8, 1, 4, False)
+        return usual._replace(starts=1, candidates=8, uses_pairs=False)
+    return Effort(pairs=4, horizon=2, chains=4, draws=12, thinning=8, starts=1, candidates=4, uses_pairs=False)
 
 
 def consensus(
@@ -155,8 +157,8 @@ def consensus(
     given = Choice(coupling=coupling, split_merge=split_merge, init=init)
     with lasting(executor) as place:
         common = {"executor": place, "progress": progress}
-        choice = _choice(posterior, given, settings, seed, common)
         effort = effort_for(posterior.n_points)
+        choice = _choice(posterior, given, settings, effort, seed, common)
         draws = _draw(posterior, choice, effort, _seed(seed, 1), common)
         candidates = _candidates(draws, loss, effort, starts, seed)
         metric = METRICS[loss][0]
@@ -180,26 +182,29 @@ def _seed(seed: int, part: int) -> int:
     return int.from_bytes(words.tobytes(), "little")
 
 
-def _choice(target: Target, given: Choice, settings: Any, seed: int, common: dict[str, Any]) -> Choice:
+def _choice(target: Target, given: Choice, settings: Any, effort: Effort, seed: int, common: dict[str, Any]) -> Choice:
     """Return how chains and pairs are run: as given, or as long as a few pairs took to meet."""
     if settings is not None:
         return given.completed(settings, target, None, seed, common["executor"], common["progress"])
     how = {"coupling": given.coupling, "split_merge": given.split_merge, "init": given.init}
-    effort = effort_for(target.n_points)
-    m = meeting_times(target, replicates=effort.pairs, lag=PILOT_LAG, seed=_seed(seed, 0), **how, **common)
+    pilot: dict[str, Any] = {
+        "replicates": effort.pairs,
+        "lag": PILOT_LAG,
+        "max_sweeps": MOST_SWEEPS,
+        "seed": _seed(seed, 0),
+    }
+    m = meeting_times(target, **pilot, **how, **common)
+    if m.censored:
+        raise TuningError(
+            f"{m.censored} of {effort.pairs} pairs of the pilot did not meet within {MOST_SWEEPS:,} sweeps, so that no "
+            "unbiased consensus can be had in reasonable time: try more split_merge moves or another init, or give "
+            "settings to run them for as long as it takes."
+        )
     burn_in = max(LEAST_BURN_IN, int((m.meeting_times - m.lag).max()))
     return Choice(burn_in, effort.horizon * burn_in, burn_in, **how)
 
 
 # --- clusterings from chains -----------------------------------------------------------------------------------------
-
-
-class Drawn(NamedTuple):
-    """What some chains came to: their numbers, CPU seconds (not asked for), and clusterings."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    labels: list[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -214,25 +219,21 @@ class DrawJob:
     draws: int
     seed: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Drawn, None]:
-        """Run some chains, one after another, in this thread."""
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
+        """Run some chains, one after another, in this thread; their CPU time is not asked for."""
         own = [begin_chain] if self.start.is_random else []
         prepare(make_steps, reset_chain, self.step.alone, *self.target.kernels, *own)
-        labels = [self._run_one(number, pause) for number in numbers]
-        return Drawn(np.array(numbers), np.zeros(len(labels)), labels), None
+        draws = [self._run_one(number, pause) for number in numbers]
+        return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
 
     def _run_one(self, number: int, pause: Pause) -> np.ndarray:
-        random = stream(self.seed, number)
-        chain = start_chain(self.target, self.start, random)
-        chunks = Chunks(self.target.n_points)
-        draws = np.zeros((self.draws, self.target.n_points), dtype=np.int32)
+        target, step, random = self.target, self.step, stream(self.seed, number)
+        chunks = Chunks(target.n_points)
+        chain = start_chain(target, self.start, random)
+        chain = advance_by(target, step, chain, random, self.burn_in, chunks, pause)
+        draws = np.zeros((self.draws, target.n_points), dtype=np.int32)
         for k in range(self.draws):
-            left = self.thin + (self.burn_in if k == 0 else 0)
-            while left > 0:
-                pause()
-                made = chunks.next(left)
-                chain = advance_chain(self.target, self.step, chain, random, made)
-                left -= made
+            chain = advance_by(target, step, chain, random, self.thin, chunks, pause)
             draws[k] = chain.labels
         return draws
 
@@ -243,9 +244,8 @@ def _draw(target: Target, choice: Choice, effort: Effort, seed: int, common: dic
     burn_in = choice.burn_in or LEAST_BURN_IN
     thin = max(1, burn_in // effort.thinning)
     job = DrawJob(target, step, check_start(target, choice.init), burn_in, thin, effort.draws, seed)
-    batches = run_all(job, effort.chains, common["executor"], common["progress"], "chains")
-    by_number = {int(i): draws for batch in batches for i, draws in zip(batch.indices, batch.labels, strict=True)}
-    return np.concatenate([by_number[i] for i in sorted(by_number)])
+    draws, _ = run_chains(job, effort.chains, common["executor"], common["progress"], "chains")
+    return draws.reshape(-1, target.n_points)
 
 
 def _candidates(draws: np.ndarray, loss: str, effort: Effort, starts: int | None, seed: int) -> np.ndarray:

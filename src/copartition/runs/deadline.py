@@ -27,7 +27,7 @@ from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
 from copartition.runs.estimating import ReplicateError
 from copartition.runs.everything import run_all
-from copartition.runs.keeping import check_memory
+from copartition.runs.memory import check_memory
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import prepare_chains

@@ -18,7 +18,8 @@ from copartition.results import Outcomes
 from copartition.results.store import Store
 from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
-from copartition.runs.keeping import Kept, check_memory, seconds_a_batch
+from copartition.runs.keeping import Kept, seconds_a_batch
+from copartition.runs.memory import check_memory
 from copartition.runs.progress import Monitor, Running, Watch, bar_for
 from copartition.runs.replicates import Failure
 from copartition.runs.schedule import Schedule

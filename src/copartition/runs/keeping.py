@@ -14,18 +14,12 @@ from copartition.results import Outcomes
 from copartition.results.replicates import Moments, moments_by_chunk
 from copartition.results.store import Store, StoreError
 from copartition.results.sums import Sums
-from copartition.runs.memory import available_memory
 from copartition.runs.replicates import Job
 from copartition.runs.schedule import SECONDS_A_BATCH
-from copartition.runs.streaming import MOST_POINTS
 
 SECONDS_BETWEEN_WRITES = 0.5  # of sums, at least
 SHARE_OF_WRITING = 0.05  # of the time, at most, may go into writing sums
 SECONDS_A_COMPONENT = 1.5e-6  # that a batch should take for every number it brings back
-INSTEAD = (
-    "use memberships(partition), co_clustering(pairs=nearest_pairs(data, k)) or co_clustering(indices) with fewer "
-    "points, which take no memory for all pairs"
-)
 
 
 @dataclass(frozen=True)
@@ -151,29 +145,3 @@ class Kept:
 def seconds_a_batch(job: Job) -> float:
     """Return how long batches should be: what they bring back must not take longer than making it."""
     return max(SECONDS_A_BATCH, SECONDS_A_COMPONENT * job.arranged.n_streamed)
-
-
-def memory_needed(job: Job, replicates: int) -> int:
-    """Return the bytes that the results of a run take on this machine."""
-    a = job.arranged
-    # Two arrays of sums, half of one for long replicates; what is evaluated as it is stands in three arrays more.
-    streamed = 20 * a.n_streamed + 24 * sum(f.size for f in a.summed)
-    return streamed + 8 * a.n_kept * (replicates if a.n_kept > 1000 else 1)
-
-
-def check_memory(job: Job, replicates: int) -> None:
-    """Refuse a run whose results this machine cannot hold."""
-    available, needed = available_memory(), memory_needed(job, replicates)
-    gathered = job.arranged.gathered
-    largest = max(job.functionals, key=lambda f: f.size)
-    hint = INSTEAD if largest.name == "co_clustering" else "keep fewer components or replicates"
-    if gathered is not None and len(gathered.parameters) > MOST_POINTS:
-        raise ValueError(
-            f"co_clustering of all pairs takes at most {MOST_POINTS:,} points, got {len(gathered.parameters):,}, whose "
-            f"{gathered.size:,} pairs need {needed / 1e9:,.3g} GB: {INSTEAD}."
-        )
-    if available is not None and needed > available:
-        raise ValueError(
-            f"{largest.name} with its {largest.size:,} components needs {needed / 1e9:,.3g} GB for {replicates:,} "
-            f"replicates, and this machine has {available / 1e9:,.3g} GB: {hint}."
-        )

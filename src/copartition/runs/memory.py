@@ -1,4 +1,4 @@
-"""How much memory there really is."""
+"""How much memory there really is, and how much the results of a run take."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import os
 from pathlib import Path
 
 from copartition.runs.cpus import groups
+from copartition.runs.replicates import Job
+from copartition.runs.streaming import MOST_POINTS
 
 MEMINFO = Path("/proc/meminfo")
+INSTEAD = (
+    "use memberships(partition), co_clustering(pairs=nearest_pairs(data, k)) or co_clustering(indices) with fewer "
+    "points, which take no memory for all pairs"
+)
 
 
 def available_memory() -> int | None:
@@ -37,3 +43,29 @@ def _of_group(folder: Path) -> int | None:
     except (OSError, ValueError):
         return None
     return max(0, limit - used + int(statistics.get("inactive_file", 0)))
+
+
+def memory_needed(job: Job, replicates: int) -> int:
+    """Return the bytes that the results of a run take on this machine."""
+    a = job.arranged
+    # Two arrays of sums, half of one for long replicates; what is evaluated as it is stands in three arrays more.
+    streamed = 20 * a.n_streamed + 24 * sum(f.size for f in a.summed)
+    return streamed + 8 * a.n_kept * (replicates if a.n_kept > 1000 else 1)
+
+
+def check_memory(job: Job, replicates: int) -> None:
+    """Refuse a run whose results this machine cannot hold."""
+    available, needed = available_memory(), memory_needed(job, replicates)
+    gathered = job.arranged.gathered
+    largest = max(job.functionals, key=lambda f: f.size)
+    hint = INSTEAD if largest.name == "co_clustering" else "keep fewer components or replicates"
+    if gathered is not None and len(gathered.parameters) > MOST_POINTS:
+        raise ValueError(
+            f"co_clustering of all pairs takes at most {MOST_POINTS:,} points, got {len(gathered.parameters):,}, whose "
+            f"{gathered.size:,} pairs need {needed / 1e9:,.3g} GB: {INSTEAD}."
+        )
+    if available is not None and needed > available:
+        raise ValueError(
+            f"{largest.name} with its {largest.size:,} components needs {needed / 1e9:,.3g} GB for {replicates:,} "
+            f"replicates, and this machine has {available / 1e9:,.3g} GB: {hint}."
+        )

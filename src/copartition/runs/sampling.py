@@ -15,11 +15,13 @@ from copartition.chains.start import Beginning, check_start, start_chain
 from copartition.chains.step import Step
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.random import stream
+from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_recorded_steps, make_steps, reset_chain
 from copartition.functionals import Functional, bind_all
 from copartition.runs.defaults import choose_split_merge
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.workers import Task
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -134,12 +136,7 @@ class ChainJob:
         chain = start_chain(self.target, self.start, random)
         draws = np.zeros((self.sweeps, len(self.columns)))
         chunks = Chunks(self.target.n_points)
-        done = 0
-        while done < self.burn_in:
-            pause()
-            made = chunks.next(self.burn_in - done)
-            chain = advance_chain(self.target, self.step, chain, random, made)
-            done += made
+        chain = advance_by(self.target, self.step, chain, random, self.burn_in, chunks, pause)
         done = 0
         while done < self.sweeps:
             pause()
@@ -151,6 +148,18 @@ class ChainJob:
         return draws
 
 
+def advance_by(
+    target: Target, step: Step, chain: Chain, random: np.ndarray, steps: int, chunks: Chunks, pause: Pause
+) -> Chain:
+    """Let a chain make so many steps, with pauses in between; return it."""
+    while steps > 0:
+        pause()
+        made = chunks.next(steps)
+        chain = advance_chain(target, step, chain, random, made)
+        steps -= made
+    return chain
+
+
 def prepare_chains(target: Target, functional: Functional, step: Step, start: Beginning) -> None:
     """Compile what ordinary chains use, so that the time of none includes it."""
     own = [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
@@ -158,7 +167,7 @@ def prepare_chains(target: Target, functional: Functional, step: Step, start: Be
     prepare(make_steps, make_recorded_steps, reset_chain, step.alone, *target.kernels, *own)
 
 
-def run_chains(task: ChainJob, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:
+def run_chains(task: Task, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Run chains; return their draws (chains, sweeps, components) and CPU seconds."""
     batches = run_all(task, count, executor, progress, what)
     order = np.argsort(np.concatenate([batch.indices for batch in batches]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from numba import types
 
 from copartition.core.compiling import inner, kernel
-from copartition.core.types import float1, int1, int2
+from copartition.core.types import float1, int1, int2, narrow2
 from copartition.diagnostics.search.clusters import choices
 from copartition.diagnostics.search.state import (
     Loss,
@@ -18,7 +18,6 @@ from copartition.diagnostics.search.state import (
     fold_signature,
     merging_signature,
     shift_signature,
-    short2,
     weigh_signature,
 )
 
@@ -106,14 +105,14 @@ def renumber(labels, seen):
         labels[i] = seen[labels[i]]
 
 
-@kernel(types.void(short2, int1))
+@kernel(types.void(narrow2, int1))
 def renumber_all(draws, seen):
     """Make every row of `draws` canonical in place; `seen` is scratch."""
     for draw in range(len(draws)):
         renumber(draws[draw], seen)
 
 
-@kernel(types.float64(short2, float1, int1, float1, int2))
+@kernel(types.float64(narrow2, float1, int1, float1, int2))
 def mean_distance(draws, weights, labels, g, table):
     """Return the weighted mean of the distances of a clustering to all draws; `table` is scratch."""
     total = 0.0

@@ -12,10 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numba import types
 
-from copartition.core.types import Float1, Float2, Int1, pointer
-
-short2 = types.Array(types.int32, 2, "C")
-Short2 = Annotated[np.ndarray, short2]
+from copartition.core.types import Float1, Float2, Int1, Narrow2, pointer
 
 ROOM = 16  # clusters for which there is room at first
 
@@ -38,7 +35,7 @@ class Problem(NamedTuple):
     """
 
     p: Float2
-    cells: Short2
+    cells: Narrow2
     weights: Float1
     g: Float1
     step: Float1
@@ -84,7 +81,7 @@ class Place(NamedTuple):
     sums: Float2
     inverse: Float1
     largest: Float1
-    common: Short2
+    common: Narrow2
 
 
 # weigh(problem, place, i): write into ``place.costs`` by how much the loss grows if point i joins each cluster, itself

@@ -82,7 +82,7 @@ def _rows(part: Replicates) -> list[dict[str, str]]:
     means, errors = part.mean[:shown], part.stderr[:shown]
     rows = [
         {"name": name, "mean": f"{mean:.6g}", "stderr": f"{error:.2g}", "interval": f"{mean - m:.6g} to {mean + m:.6g}"}
-        for name, mean, error, m in zip(part.components[:shown], means, errors, part.margins() * errors, strict=True)
+        for name, mean, error, m in zip(part.components[:shown], means, errors, part.margin() * errors, strict=True)
     ]
     more = {"name": f"… and {count - shown:,} more", "mean": "", "stderr": "", "interval": ""}
     return [*rows, more] if count > shown else rows
