@@ -217,19 +217,18 @@ def codes(states):
     return np.array([sum(label * size ** (size - 1 - n) for n, label in enumerate(state)) for state in states])
 
 
-def counted_steps(target, state, split_merge, random, draws):
-    """How often single steps lead to each partition, by code."""
+def counted_steps(target, state, step, random, draws):
+    """How often single steps, or those with so many split-merge moves, lead to each partition, by code."""
     trips = trips_from(state)
-    stepper = Step(split_merge).stepper(target)
+    stepper = (step if isinstance(step, Step) else Step(step)).stepper(target)
     draw_steps(target.model, target.law, chain_at(target, trips.start), stepper, random, trips, draws)
     return trips.counts
 
 
-def counted_pair_steps(target, coupling, x, y, split_merge, random, draws):
+def counted_pair_steps(target, step, x, y, random, draws):
     """How often coupled steps lead each chain to each partition, by code, and how often the chains have met."""
     trips = trips_from(x), trips_from(y)
-    step = Step(split_merge, coupling)
-    pair = couple(target, coupling, *[chain_at(target, one.start) for one in trips])
+    pair = couple(target, step.coupling, *[chain_at(target, one.start) for one in trips])
     met = draw_pair_steps(
         target.model, target.law, pair, step.stepper(target).moves, step.coupled(target), random, trips, draws
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import cache
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import ot
@@ -133,12 +133,17 @@ class Xoshiro:
         return (self.integer() >> 11) / 2**53
 
 
-def uniform_of(key, n):
-    """The n-th number of the family of `key`, by SplitMix64."""
+def bits_of(key, n):
+    """The n-th 64 bits of the family of `key`, by SplitMix64."""
     word = (int(key) + (n + 1) * 0x9E3779B97F4A7C15) & MASK
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & MASK
-    return ((word ^ (word >> 31)) >> 11) / 2**53
+    return word ^ (word >> 31)
+
+
+def uniform_of(key, n):
+    """The n-th number of the family of `key`."""
+    return (bits_of(key, n) >> 11) / 2**53
 
 
 def draw(weights, level):
@@ -847,3 +852,119 @@ def mixed(labels, log_size, rows):
             sizes[label] = sizes.get(label, 0) + 1
         total += probability
     return total
+
+
+# --- updates of blocks -----------------------------------------------------------------------------------------------
+
+
+class Growing:
+    """Log weights of points in clusters that grow: the density of a cluster, and the two tables of a prior."""
+
+    def __init__(self, density, log_size, log_new):
+        self.log_cluster = Remembered(density).log_cluster
+        self.log_size, self.log_new = log_size, log_new
+
+    def join(self, cluster, n):
+        return self.log_size[len(cluster)] + self.log_cluster([*cluster, n]) - self.log_cluster(cluster)
+
+    def open(self, n_clusters, n):
+        return self.log_new[min(n_clusters, len(self.log_new) - 1)] + self.log_cluster([n])
+
+
+def block_gains(growing, outside, order, near, ahead):
+    """What a new cluster that begins with each point of a block can gain from the points that come later."""
+    best = {n: max((growing.join(cluster, n) for cluster in outside), default=-math.inf) for n in order}
+    gains = []
+    for t, p in enumerate(order):
+        later = [n for n in near[p] if n in order[t + 1 :]][:ahead]
+        cluster, total, sums = [p], 0.0, [0.0]
+        for n in later:
+            gain = growing.join(cluster, n) - best[n]
+            total += gain if math.isfinite(gain) else 0.0
+            sums.append(total)
+            cluster = [*cluster, n]
+        gains.append(max(sums))
+    return gains
+
+
+def block_choice(growing, clusters, n, gain, is_last):
+    """The probabilities of the choices of a point, the log of the sum that they are of, and b."""
+    if not clusters:
+        return [1.0], 0.0, 0.0
+    logs = [growing.join(cluster, n) for cluster in clusters]
+    new = growing.open(len(clusters), n)
+    existing = np.logaddexp.reduce(logs)
+    boost = max(0.0, min(gain, existing - new))
+    if not is_last:
+        boost = max(boost, existing - new + math.log(0.02))
+    total = np.logaddexp(existing, new + boost)
+    return [math.exp(one - total) for one in [*logs, new + boost]], total, boost
+
+
+def put(clusters, k, n):
+    return [[*c, n] if i == k else c for i, c in enumerate(clusters)] + ([[n]] if k == len(clusters) else [])
+
+
+def block_ways(growing, labels, order, near, ahead=8, log_error=0.0):
+    """All ways of dealing out the points of a block: the partition, its probability, and its weight.
+
+    An error in the weight of ways that open clusters breaks the update.
+    """
+    outside = [[n for n in cluster if n not in order] for cluster in clusters(labels)]
+    outside = [cluster for cluster in outside if cluster]
+    gains = block_gains(growing, outside, order, near, ahead)
+
+    def go(t, now, q, log_w):
+        if t == len(order):
+            found = {n: k for k, cluster in enumerate(now) for n in cluster}
+            yield canonical([found[n] for n in range(len(labels))]), q, math.exp(log_w)
+            return
+        p, total, boost = block_choice(growing, now, order[t], gains[t], t == len(order) - 1)
+        for k in range(len(p)):
+            opened = boost + log_error if k == len(now) and now else 0.0
+            yield from go(t + 1, put(now, k, order[t]), q * p[k], log_w + total - opened)
+
+    return list(go(0, outside, 1.0, 0.0))
+
+
+def block_matrix(growing, states, order, near, tries, **how):
+    """Exact transition matrix of the update of a block in this order, by going through all ways of all tries."""
+    number = {state: s for s, state in enumerate(states)}
+    matrix = np.zeros((len(states), len(states)))
+    for state, s in number.items():
+        ways = block_ways(growing, state, order, near, **how)
+        present = next(w for partition, _, w in ways if partition == state)
+        for chosen in product(ways, repeat=tries):
+            probability = math.prod(q for _, q, _ in chosen)
+            total = sum(w for _, _, w in chosen)
+            for partition, _, w in chosen:
+                accepted = min(1.0, total / (total - w + present))
+                matrix[s, number[partition]] += probability * w / total * accepted
+                matrix[s, s] += probability * w / total * (1.0 - accepted)
+    return matrix
+
+
+def block_deal(growing, labels, order, near, key, names=None, ahead=8):
+    """The way of dealing that these bits stand for, as clusters outside of the block and then opened ones; log w.
+
+    Without names, choices are drawn one after another; with a name for each cluster of points outside of the block, by
+    the least exponential number over the probability.
+    """
+    outside = [[n for n in cluster if n not in order] for cluster in clusters(labels)]
+    now = [cluster for cluster in outside if cluster]
+    count, opened, log_w = len(now), [], 0.0
+    gains = block_gains(growing, now, order, near, ahead)
+    for t, n in enumerate(order):
+        p, total, boost = block_choice(growing, now, n, gains[t], t == len(order) - 1)
+        bits = bits_of(key, t)
+        if names is None:
+            k = draw(p, uniform_of(bits, 0) * sum(p))
+        else:
+            known = [names[k] if k < count else 3 * [*opened, t][k - count] + 2 for k in range(len(p))]
+            k = min(range(len(p)), key=lambda k: -math.log(uniform_of(bits, known[k])) / p[k] if p[k] else math.inf)
+        if now:
+            log_w += total - (boost if k == len(now) else 0.0)
+        if k == len(now):
+            opened.append(t)
+        now = put(now, k, n)
+    return now, log_w

@@ -225,7 +225,7 @@ def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one(
     """Functionals may be looked at in the middle of a sweep where nothing but the last point's law matters."""
     target, density = small.bernoulli()
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    step = Step(0, cp.Matched(), shifted_chain, shifted_by_points)
+    step = Step(0, cp.Matched(), alone=shifted_chain, together=shifted_by_points)
     job = job_for(target, functionals, step, (0, 2, 1, 10_000), "singletons")
     assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
 

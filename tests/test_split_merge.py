@@ -244,7 +244,7 @@ def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, couplin
     draws = 6000
     for (s, x), (r, y) in ((a, b) for a in enumerate(states) for b in enumerate(states)):
         random = stream(9, s, r)
-        of_x, of_y, met = laws.counted_pair_steps(target, small.COUPLINGS[coupling], x, y, 2, random, draws)
+        of_x, of_y, met = laws.counted_pair_steps(target, Step(2, small.COUPLINGS[coupling]), x, y, random, draws)
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-6)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-6)
         assert met == draws or s != r

@@ -63,7 +63,7 @@ def test_kernels_meet_as_often_as_the_construction_says(name):
     codes = laws.codes(states)
     draws = 8_000
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
-        of_x, of_y, met = laws.counted_pair_steps(target, cp.Path(reach=4), x, y, 0, stream(2, s, r), draws)
+        of_x, of_y, met = laws.counted_pair_steps(target, Step(0, cp.Path(reach=4)), x, y, stream(2, s, r), draws)
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-7)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-7)
         if unambiguous(x, y):
@@ -85,7 +85,9 @@ def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_poin
     draws = max(500, 1_000_000 // len(states) ** 2)
     from_x, from_y = np.zeros((2, len(states), len(states)))
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
-        of_x, of_y, _ = laws.counted_pair_steps(target, small.COUPLINGS[coupling], x, y, 0, stream(7, s, r), draws)
+        of_x, of_y, _ = laws.counted_pair_steps(
+            target, Step(0, small.COUPLINGS[coupling]), x, y, stream(7, s, r), draws
+        )
         from_x[s] += of_x[codes]
         from_y[r] += of_y[codes]
     for s in range(len(states)):

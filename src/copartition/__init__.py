@@ -6,6 +6,7 @@ Import it as ``import copartition as cp``. Everything public is named here.
 from copartition._version import __version__
 from copartition.answers import Estimate, Sample
 from copartition.chains.chain import conditional
+from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import Start
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.common import Common
@@ -70,6 +71,7 @@ from copartition.view import plots, write_report
 
 __all__ = [
     "Bernoulli",
+    "BlockUpdates",
     "Categorical",
     "Columns",
     "Common",

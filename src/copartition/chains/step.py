@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from copartition.core.compiling import Kernel
-from copartition.core.room import empty_chain, moves_of, widths_of
+from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, moves_of, widths_of
 from copartition.core.state import Coupled, Stepper
 from copartition.core.steps import grow_row, log_weights, step_chain, step_pair
 from copartition.couplings.base import Coupling
@@ -29,18 +29,24 @@ class Step:
         Moves after the sweep.
     coupling : Coupling
         By which two chains are run together.
+    partners : int32 array
+        Near points for split-merge moves; none: any two points make a move.
+    blocks : BlockPlan
+        Updates of blocks after the moves.
     alone, together : Kernel
         The compiled functions.
     """
 
     split_merge: int = 0
     coupling: Coupling = field(default_factory=Independent)
+    partners: np.ndarray = field(default_factory=lambda: NO_PARTNERS, repr=False)
+    blocks: BlockPlan = field(default=NO_BLOCKS, repr=False)
     alone: Kernel = step_chain
     together: Kernel = step_pair
 
     def stepper(self, target: Target) -> Stepper:
         """Return what one chain does as kernels take it, with room of its own."""
-        return Stepper(self.alone, moves_of(target.model, self.split_merge))
+        return Stepper(self.alone, moves_of(target.model, self.split_merge, self.partners, self.blocks))
 
     def coupled(self, target: Target) -> Coupled:
         """Return what two chains do together as kernels take it."""

@@ -41,6 +41,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--split-merge",
             help="Split-merge moves after every sweep, or auto.  [default: auto; 0 if a coupling is named]",
         ),
+        click.option("--blocks", type=int, help="Updates of blocks after every sweep.  [default: 0]"),
         click.option("--metric", default="hamming", show_default=True, help="Of transport: hamming or vi."),
         click.option("--nugget", default=0.0, show_default=True, help="Probability of an independent update."),
         click.option(
@@ -65,6 +66,7 @@ def moving_of(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "coupling": _coupling_of(options),
         "split_merge": _split_merge_of(options["split_merge"]),
+        "blocks": options["blocks"],
         "init": _init_of(options),
     }
 

@@ -159,7 +159,7 @@ def put_into_both(model, law, pair, x, y, matching, n, chosen):
 
 @outline
 def recount_pair(pair):
-    """Count the overlaps of two chains and their distance from the labels."""
+    """Count the overlaps of two chains and their distance from the labels, points that are in no cluster left out."""
     p = pair[0]
     overlaps = member(pair, OVERLAPS)
     o = p.overlaps
@@ -168,6 +168,8 @@ def recount_pair(pair):
     o.free[0] = -1
     o.used[0] = 0
     for n in range(len(p.x.labels)):
+        if p.x.labels[n] < 0:
+            continue
         a, b = p.x.slots[p.x.labels[n]], p.y.slots[p.y.labels[n]]
         cell = find_cell(overlaps, a, b)
         if cell < 0:

@@ -62,15 +62,21 @@ def uniform(state):
 
 
 @inner
-def uniform_of(key, n):
-    """Return the n-th of a family of numbers from [0, 1) that 64 random bits stand for: the mixing of SplitMix64.
+def bits_of(key, n):
+    """Return the n-th of a family of 64 bits that 64 random bits stand for: the mixing of SplitMix64.
 
     Many numbers can be had from one draw in this way, of which each may be used or not.
     """
     word = key + np.uint64(n + 1) * GOLDEN
     word = (word ^ (word >> U30)) * MIX_1
     word = (word ^ (word >> U27)) * MIX_2
-    return to_unit(word ^ (word >> U31))
+    return word ^ (word >> U31)
+
+
+@inner
+def uniform_of(key, n):
+    """Return the n-th of a family of numbers from [0, 1) that 64 random bits stand for."""
+    return to_unit(bits_of(key, n))
 
 
 @inner

@@ -6,7 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.core.state import Chain, Dealing, Matching, Model, Moves, Overlaps, Pair, Workspace
+from copartition.core.state import (
+    Block,
+    Blocks,
+    Chain,
+    Dealing,
+    Deals,
+    Matching,
+    Model,
+    Moves,
+    Overlaps,
+    Pair,
+    Workspace,
+)
 
 
 def aligned(shape: tuple[int, int]) -> np.ndarray:
@@ -126,10 +138,13 @@ def grown_pair(pair: Pair) -> Pair:
     """Return the same pair with room for more clusters in each chain that is full."""
     whole_sweeps = len(pair.shadow_x.labels) > 0
     # One row is kept free, see `copartition.core.clusters.has_room`. A shadow has as many rows as its chain.
+    both = ((pair.x, pair.shadow_x), (pair.y, pair.shadow_y))
+    needed = [max(chain.n_clusters[0], shadow.n_clusters[0] if whole_sweeps else 0) + 1 for chain, shadow in both]
+    is_full = [count >= len(chain.sizes) for count, (chain, _) in zip(needed, both, strict=True)]
     chains = []
-    for chain, shadow in ((pair.x, pair.shadow_x), (pair.y, pair.shadow_y)):
-        needed = max(chain.n_clusters[0], shadow.n_clusters[0] if whole_sweeps else 0) + 1
-        capacity = 2 * len(chain.sizes) if needed >= len(chain.sizes) else len(chain.sizes)
+    for (chain, shadow), full in zip(both, is_full, strict=True):
+        # If neither is full it is a block that needs more than one row.
+        capacity = 2 * len(chain.sizes) if full or not any(is_full) else len(chain.sizes)
         chains.append([_with_capacity(c, capacity) for c in ((chain, shadow) if whole_sweeps else (chain,))])
     (x, *shadow_x), (y, *shadow_y) = chains
     larger = pair_of(x, y, pair.gains, whole_sweeps)
@@ -144,11 +159,55 @@ def grown_pair(pair: Pair) -> Pair:
     return larger
 
 
-def moves_of(model: Model, count: int) -> Moves:
-    """Return so many split-merge moves after each sweep, and room for them."""
+class BlockPlan(NamedTuple):
+    """The updates of blocks after each sweep: see `copartition.core.state.Blocks`."""
+
+    number: int
+    tries: int
+    least: int
+    most: int
+    anchors: np.ndarray
+    near: np.ndarray
+
+
+NO_BLOCKS = BlockPlan(0, 0, 0, 0, np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int32))
+NO_PARTNERS = np.zeros((0, 0), dtype=np.int32)
+
+
+def moves_of(model: Model, count: int, partners: np.ndarray = NO_PARTNERS, blocks: BlockPlan = NO_BLOCKS) -> Moves:
+    """Return so many split-merge moves and updates of blocks after each sweep, and room for them."""
     sizes = len(model.log_size) if count > 0 else 1
     log_grown = np.zeros(sizes)
     log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
     order, members, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(3))
     sides = empty_chain(sizes - 1, widths_of(model), 4)
-    return Moves(count, log_grown, Dealing(order, members, moved, np.zeros(1, dtype=np.int64), sides))
+    room = Dealing(order, members, moved, np.zeros(1, dtype=np.int64), sides)
+    n_points = len(model.log_size) - 1 if blocks.number > 0 else 0
+    return Moves(count, log_grown, partners, room, Blocks(*blocks, _room_for_blocks(model, blocks, n_points)))
+
+
+def _room_for_blocks(model: Model, blocks: BlockPlan, n_points: int) -> Block:
+    most, widths = blocks.most, widths_of(model)
+    return Block(
+        points=np.zeros(most, dtype=np.int64),
+        size=np.zeros(1, dtype=np.int64),
+        place=np.full(n_points, -1, dtype=np.int64),
+        sides=empty_chain(n_points, widths, 2),
+        saved=empty_chain(0, widths, most),
+        of_x=_empty_deals(blocks),
+        of_y=_empty_deals(blocks),
+    )
+
+
+def _empty_deals(blocks: BlockPlan) -> Deals:
+    ways, most = blocks.tries + 1, blocks.most
+    return Deals(
+        rows=np.zeros((ways, most), dtype=np.int64),
+        log_weights=np.zeros(ways),
+        weights=np.zeros(ways),
+        slots=np.zeros(most, dtype=np.int64),
+        best=np.zeros(most),
+        gains=np.zeros(most),
+        saved=np.zeros(most, dtype=np.int64),
+        opened=np.zeros(most + 1, dtype=np.int64),
+    )

@@ -47,6 +47,8 @@ UNDEFINED = 2  # a density is NaN or infinite
 # Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
 LARGE = 1e280
 
+ANYWHERE = 0.1  # share of the moves with any two points, where others are with near ones
+
 SMALLEST = 2.0**-53  # in place of 0, of which there is no logarithm
 
 
@@ -251,6 +253,21 @@ def move(model, law, chain, moves, draw):
 
 
 @inner
+def draw_partner(moves, random, i):
+    """Draw the other point of a move: mostly one of the nearest, at a rank whose logarithm is uniform.
+
+    Any law will do that does not depend on the state: a split and the merge that undoes it have the same two points.
+    """
+    partners = moves[0].partners
+    near = partners.shape[1]
+    if near > 0 and uniform(random) >= ANYWHERE:
+        rank = int(math.exp(uniform(random) * math.log(near + 1.0))) - 1
+        return np.int64(partners[i, rank])
+    j = int(uniform(random) * (len(moves[0].room.order) - 1))
+    return np.int64(j + (j >= i))
+
+
+@inner
 def draw_move(moves, random, is_first):
     """Draw what a move takes; the first one after a sweep draws the order of all of them."""
     order = moves[0].room.order
@@ -258,8 +275,7 @@ def draw_move(moves, random, is_first):
     if is_first:
         shuffle(order, random)
     i = int(uniform(random) * n_points)
-    j = int(uniform(random) * (n_points - 1))
-    j += j >= i
+    j = draw_partner(moves, random, i)
     u = uniform(random)
     return Draw(i, j, u, bits(random))
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 from numba import types
 
-from copartition.core.types import Float1, Float2, Int1, float1, int1, pointer, uint1
+from copartition.core.types import Float1, Float2, Int1, Int2, Narrow2, float1, int1, pointer, uint1
 
 # --- one chain -------------------------------------------------------------------------------------------------------
 
@@ -178,25 +178,121 @@ class Dealing(NamedTuple):
     sides: Chain
 
 
-class Moves(NamedTuple):
-    """The split-merge moves after a sweep.
+class Deals(NamedTuple):
+    """Ways of dealing the points of a block out to the clusters of one chain.
+
+    Attributes
+    ----------
+    rows : int64 array (tries + 1, most points of a block)
+        The cluster that each point goes to; the first way is the one in which they are.
+    log_weights : float64 array (tries + 1)
+        Log of the target's density over that with which the way is proposed.
+    weights : float64 array (tries + 1)
+        The same as numbers, the largest of which is 1.
+    slots : int64 array (most points)
+        Where the cluster of each point stood before the points were taken out.
+    best : float64 array (most points)
+        The log weight of each point in the best cluster of the points that are not in the block.
+    gains : float64 array (most points)
+        How much the log density can gain by a new cluster that begins with each point.
+    saved : int64 array (most points)
+        Rows that a way changes, which are kept in ``Block.saved`` meanwhile.
+    opened : int64 array (most points + 1)
+        Which point, by its place in the order, opened each cluster that a way opened.
+    """
+
+    rows: Int2
+    log_weights: Float1
+    weights: Float1
+    slots: Int1
+    best: Float1
+    gains: Float1
+    saved: Int1
+    opened: Int1
+
+
+class Block(NamedTuple):
+    """Room for updates of blocks.
+
+    Attributes
+    ----------
+    points : int64 array (most points)
+        The points of the block at hand, in the order in which they are dealt out.
+    size : int64 array (1)
+        How many there are.
+    place : int64 array (n_points)
+        Where each point of the block stands in that order; -1 for all others.
+    sides : Chain
+        A cluster that is tried, as it grows; its labels are all -1.
+    saved : Chain
+        Clusters before a way of dealing changes them.
+    of_x, of_y : Deals
+        Ways of dealing of the two chains of a pair; a chain alone has those of x.
+    """
+
+    points: Int1
+    size: Int1
+    place: Int1
+    sides: Chain
+    saved: Chain
+    of_x: Deals
+    of_y: Deals
+
+
+class Blocks(NamedTuple):
+    """The updates of blocks after a sweep and its moves.
 
     Attributes
     ----------
     number : int
         How many after each sweep.
+    tries : int
+        Ways of dealing that are proposed in each.
+    least, most : int
+        How many points a block has.
+    anchors : int64 array
+        The points that may be in a block.
+    near : int32 array (n_points, most points)
+        For each of them the others, by nearness; -1 where there are no more.
+    room : Block
+    """
+
+    number: int
+    tries: int
+    least: int
+    most: int
+    anchors: Int1
+    near: Narrow2
+    room: Block
+
+
+class Moves(NamedTuple):
+    """What follows a sweep: split-merge moves, then updates of blocks.
+
+    Attributes
+    ----------
+    number : int
+        How many moves after each sweep.
     log_grown : float64 array (n_points + 1)
         Sum of ``Model.log_size`` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
+    partners : int32 array (n_points, any number)
+        The nearest points of each point, with which it mostly makes a move; of no columns: any other point will do.
     room : Dealing
+    blocks : Blocks
     """
 
     number: int
     log_grown: Float1
+    partners: Narrow2
     room: Dealing
+    blocks: Blocks
 
 
-# Places of tuples within `Moves` and `Dealing`.
-ROOM, SIDES = Moves._fields.index("room"), Dealing._fields.index("sides")
+# Places of tuples within `Moves` and what it holds.
+ROOM, BLOCKS = Moves._fields.index("room"), Moves._fields.index("blocks")
+SIDES = Dealing._fields.index("sides")
+BLOCK_ROOM = Blocks._fields.index("room")
+BLOCK_SIDES, SAVED, OF_X, OF_Y = (Block._fields.index(name) for name in ("sides", "saved", "of_x", "of_y"))
 
 
 # --- two chains ------------------------------------------------------------------------------------------------------
@@ -381,7 +477,7 @@ class Rule(NamedTuple):
 # --- a step ----------------------------------------------------------------------------------------------------------
 
 # What is kept of a run of steps, in an array `progress`: how many are finished, and what has been done of the one under
-# way, points first, then moves. A step that stops for more room goes on from there when it is called again.
+# way: points, moves, blocks. A step that stops for more room goes on from there when it is called again.
 STEPS, PLACE = 0, 1
 
 # alone(model, law, chain, moves, random, progress) -> status: see `copartition.core.steps`.

@@ -1,4 +1,6 @@
-"""A step of one chain, and of two together: a sweep over all points, then split-merge moves. Kernels that make many.
+"""A step of one chain, and of two together: a sweep over all points, split-merge moves, updates of blocks.
+
+Kernels that make many.
 
 A step is compiled once, and handed to the kernels that make many of them as an argument, in a
 `copartition.core.state.Stepper`.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from numba import types
 
+from copartition.core.blocks import update_blocks, update_pair_of_blocks
 from copartition.core.books import have_met, recount_pair
 from copartition.core.clusters import choices, rebuild_if_due, reset, take_out
 from copartition.core.compiling import kernel, member, reference
@@ -51,6 +54,10 @@ def step_chain(model, law, chain, moves, random, progress):
             return status
     if moves[0].number > 0:
         status = move_chain(model, law, chain, moves, random, progress)
+        if status != DONE:
+            return status
+    if moves[0].blocks.number > 0:
+        status = update_blocks(model, law, chain, moves, random, progress)
         if status != DONE:
             return status
     rebuild_if_due(model, law, chain)
@@ -150,6 +157,10 @@ def step_pair(model, law, pair, moves, rule, random, progress):
             return status
     if moves[0].number > 0:
         status = move_pair(model, law, pair, x, y, moves, random, progress)
+        if status != DONE:
+            return status
+    if moves[0].blocks.number > 0:
+        status = update_pair_of_blocks(model, law, pair, x, y, moves, random, progress)
         if status != DONE:
             return status
     rebuild_if_due(model, law, x)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from copartition.chains.neighbours import BlockUpdates
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import start_of_tail
 from copartition.results import MeetingTimes
@@ -59,7 +60,7 @@ class Tuned:
     ----------
     lag, burn_in, min_sweeps : int
         What is recommended.
-    coupling, split_merge, init
+    coupling, split_merge, blocks, init
         What the pilot was run with, and `estimate` is going to be.
     inefficiency : float
         Predicted work for a given precision, in multiples of what an ordinary chain needs after a free burn-in.
@@ -83,6 +84,7 @@ class Tuned:
     min_sweeps: int
     coupling: Coupling
     split_merge: int
+    blocks: BlockUpdates | None
     init: Any
     inefficiency: float
     sweeps: float

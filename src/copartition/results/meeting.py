@@ -41,6 +41,8 @@ class MeetingTimes:
     coupling : str
     split_merge : int
         Split-merge moves after every sweep.
+    blocks : int
+        Updates of blocks after these.
     same_start : bool
         Whether all chains start at one partition, without chance.
     """
@@ -54,6 +56,7 @@ class MeetingTimes:
     seed: int
     coupling: str
     split_merge: int = 0
+    blocks: int = 0
     same_start: bool = False
 
     @property
@@ -75,6 +78,7 @@ class MeetingTimes:
         coupled = self.meeting_times - self.lag
         mean, median, q95 = coupled.mean(), np.median(coupled), np.quantile(coupled, 0.95)
         moves = f", {self.split_merge} split-merge moves a sweep" if self.split_merge else ""
+        moves += f", {self.blocks} updates of blocks" if self.blocks else ""
         lines = [
             f"{len(coupled)} pairs, coupling {self.coupling}{moves}, lag {self.lag}",
             f"sweeps to meet   mean {mean:.1f}   median {median:.0f}   95 % {q95:.0f}   largest {coupled.max()}",

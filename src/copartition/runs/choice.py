@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import check_start
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
@@ -26,6 +27,7 @@ class Choice:
     lag: int | None = None
     coupling: str | Coupling | None = None
     split_merge: int | str | None = None
+    blocks: int | BlockUpdates | None = None
     init: Any = None
 
     def completed(
@@ -43,6 +45,7 @@ class Choice:
                 functional,
                 coupling=self.coupling,
                 split_merge=self.split_merge,
+                blocks=self.blocks,
                 init=self.init,
                 seed=seed,
                 executor=executor,
@@ -85,7 +88,7 @@ def make_job(
             raise ValueError(
                 f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
             )
-    step = choose_step(target, choice.coupling, choice.split_merge)
+    step = choose_step(target, choice.coupling, choice.split_merge, choice.blocks)
     target, functionals = bind_all(target, as_list(functional))
     return Job(
         target=target,

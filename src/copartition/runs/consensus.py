@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import Beginning, check_start, start_chain
 from copartition.chains.step import Step
 from copartition.core.compiling import prepare
@@ -103,6 +104,7 @@ def consensus(
     settings: Tuned | str | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
+    blocks: int | BlockUpdates | None = None,
     init: Any = None,
     starts: int | None = None,
     seed: int = 0,
@@ -126,7 +128,7 @@ def consensus(
     settings : Tuned or "auto", optional
         How replicates are run, see `estimate`; left out, a small pilot decides: the burn-in is what the slowest of 16
         pairs (4 of more than 20,000 points) took to meet.
-    coupling, split_merge, init
+    coupling, split_merge, blocks, init
         See `meeting_times`.
     starts : int, optional
         Number of random orders in which the search places points; left out, fewer where there are more points.
@@ -154,7 +156,7 @@ def consensus(
         return consensus_of(check_estimate(posterior), loss, starts=starts, seed=seed)
     check_target(posterior)
     replicates, seed = integer("replicates", replicates, 2), integer("seed", seed, 0)
-    given = Choice(coupling=coupling, split_merge=split_merge, init=init)
+    given = Choice(coupling=coupling, split_merge=split_merge, blocks=blocks, init=init)
     with lasting(executor) as place:
         common = {"executor": place, "progress": progress}
         effort = effort_for(posterior.n_points)
@@ -186,7 +188,7 @@ def _choice(target: Target, given: Choice, settings: Any, effort: Effort, seed: 
     """Return how chains and pairs are run: as given, or as long as a few pairs took to meet."""
     if settings is not None:
         return given.completed(settings, target, None, seed, common["executor"], common["progress"])
-    how = {"coupling": given.coupling, "split_merge": given.split_merge, "init": given.init}
+    how = {name: getattr(given, name) for name in ("coupling", "split_merge", "blocks", "init")}
     pilot: dict[str, Any] = {
         "replicates": effort.pairs,
         "lag": PILOT_LAG,
@@ -240,7 +242,7 @@ class DrawJob:
 
 def _draw(target: Target, choice: Choice, effort: Effort, seed: int, common: dict[str, Any]) -> np.ndarray:
     """Return clusterings from ordinary chains (draws, points)."""
-    step = choose_step(target, choice.coupling, choice.split_merge)
+    step = choose_step(target, choice.coupling, choice.split_merge, choice.blocks)
     burn_in = choice.burn_in or LEAST_BURN_IN
     thin = max(1, burn_in // effort.thinning)
     job = DrawJob(target, step, check_start(target, choice.init), burn_in, thin, effort.draws, seed)

@@ -17,6 +17,7 @@ import numpy as np
 
 from copartition.answers import Estimate
 from copartition.chains.chain import advance_chain, record_chain
+from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import start_chain
 from copartition.core.random import stream
 from copartition.couplings.base import Coupling
@@ -67,6 +68,7 @@ def estimate_within(
     lag: int | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
+    blocks: int | BlockUpdates | None = None,
     init: Any = None,
     seed: int = 0,
     executor: Any = None,
@@ -76,7 +78,7 @@ def estimate_within(
 
     Parameters
     ----------
-    target, functional, settings, burn_in, min_sweeps, lag, coupling, split_merge, init, seed
+    target, functional, settings, burn_in, min_sweeps, lag, coupling, split_merge, blocks, init, seed
         See `estimate`. Replicate r of worker w draws from ``SeedSequence(seed, spawn_key=(w, r))``.
     workers : int
         Number of independent workers, whatever the number of cores.
@@ -105,7 +107,7 @@ def estimate_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
+    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, blocks, init)
     choice = given.completed(settings, target, functional, seed, executor, progress)
     job = make_job(target, functional, choice, seed, None, keeps_all=True)
     check_memory(job, workers)
@@ -244,7 +246,7 @@ def sample_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    choice = Choice(burn_in, burn_in, 1, "independent", split_merge, init)
+    choice = Choice(burn_in, burn_in, 1, "independent", split_merge, None, init)
     job = make_job(target, functional, choice, seed, None, keeps_all=True)
     check_memory(job, workers)
     rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers"))

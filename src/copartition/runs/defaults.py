@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from copartition.chains.chain import advance_chain
+from copartition.chains.neighbours import BlockUpdates, partners_of, plan_blocks
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import Step, check_split_merge, objection_to_moves
 from copartition.core.random import stream
+from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan
 from copartition.couplings import check_coupling
 from copartition.targets.base import Target
-from copartition.validation import shorten
+from copartition.validation import integer, shorten
 
-DEFAULT_COUPLING = "path"
+DEFAULT_COUPLING, PALETTE_COUPLING = "path", "transport"
 
 # What a move costs, in updates of one point: half of one for each point that it deals out, and a little for looking at
 # all points (`benchmarks/README.md`). "auto" spends a third of a sweep on moves: enough for chains to leave states that
@@ -26,18 +29,38 @@ MOST = 20
 TRIED = 10
 POINTS = 200_000  # updates of points in each half of the trial, at most
 
-_chosen: dict[tuple[str, bool], int] = {}  # what "auto" came to, by the fingerprint and the promise of the target
+REMEMBERED = 8  # targets
+
+# What "auto" came to, and lists of near points, by the fingerprint and the promise of the target.
+_chosen: dict[tuple[str, bool], int] = {}
+_partners: dict[tuple[str, bool], np.ndarray] = {}
 
 
-def choose_step(target: Target, coupling: Any, split_merge: Any) -> Step:
+def choose_step(target: Target, coupling: Any = None, split_merge: Any = None, blocks: Any = None) -> Step:
     """Return what chains do in a step, for what was given and what was left out (None).
 
     Who names a coupling gets that and nothing else: ``coupling="transport"`` alone is the method of the paper.
     """
     if split_merge is None:
         split_merge = "auto" if coupling is None else 0
-    chosen = check_coupling(DEFAULT_COUPLING if coupling is None else coupling)
-    return Step(choose_split_merge(target, split_merge), chosen.suited(target.model.palette))
+    chosen = check_coupling(default_coupling(target) if coupling is None else coupling).suited(target.model.palette)
+    moves = choose_split_merge(target, split_merge)
+    return Step(moves, chosen, _partners_of(target) if moves else NO_PARTNERS, choose_blocks(target, blocks))
+
+
+def default_coupling(target: Target) -> str:
+    """Return the coupling that serves a target best: whole sweeps, or that of the paper where labels are a palette."""
+    return PALETTE_COUPLING if target.model.palette else DEFAULT_COUPLING
+
+
+def choose_blocks(target: Target, value: Any) -> BlockPlan:
+    """Return the updates of blocks that were asked for, by their number or in detail; none where nothing was."""
+    if value is None:
+        return NO_BLOCKS
+    blocks = value if isinstance(value, BlockUpdates) else BlockUpdates(integer("blocks", value, 0))
+    if blocks.number > 0 and (reason := objection_to_moves(target)):
+        raise ValueError(f"blocks must be 0 for {shorten(target)}, got {blocks.number}: {reason}.")
+    return plan_blocks(target, blocks) if blocks.number > 0 else NO_BLOCKS
 
 
 def choose_split_merge(target: Target, value: Any) -> int:
@@ -46,10 +69,21 @@ def choose_split_merge(target: Target, value: Any) -> int:
         return check_split_merge(target, value)
     if value != "auto":
         raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(value)}.")
+    return _remembered(_chosen, target, _auto)
+
+
+def _partners_of(target: Target) -> np.ndarray:
+    return _remembered(_partners, target, partners_of)
+
+
+def _remembered(known: dict[tuple[str, bool], Any], target: Target, find: Callable[[Target], Any]) -> Any:
+    """Return what was found for a target before, or find it."""
     key = (target.fingerprint, target.is_exchangeable)
-    if key not in _chosen:
-        _chosen[key] = _auto(target)
-    return _chosen[key]
+    if key not in known:
+        known[key] = find(target)
+        while len(known) > REMEMBERED:
+            del known[next(iter(known))]
+    return known[key]
 
 
 def _auto(target: Target) -> int:
@@ -67,7 +101,8 @@ def _dealt(target: Target) -> float:
     sweeps = int(np.clip(POINTS // target.n_points, 1, 20))
     random = stream(0, int.from_bytes(b"auto", "big"))
     chain = start_chain(target, check_start(target, None), random)
-    chain = advance_chain(target, Step(TRIED), chain, random, sweeps)
-    stepper = Step(TRIED).stepper(target)
+    step = Step(TRIED, partners=_partners_of(target))
+    chain = advance_chain(target, step, chain, random, sweeps)
+    stepper = step.stepper(target)
     advance_chain(target, stepper, chain, random, sweeps)
     return float(stepper.moves.room.dealt[0]) / (sweeps * TRIED)

@@ -12,6 +12,7 @@ from copartition._version import __version__
 from copartition.chains.start import describe_start
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel
+from copartition.core.room import BlockPlan
 from copartition.functionals import Functional
 from copartition.runs.replicates import Job
 
@@ -29,11 +30,25 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
         "same_start": job.start.is_fixed,
-        "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap, "split_merge": job.step.split_merge},
+        "settings": asdict(job.settings)
+        | {
+            "max_sweeps": job.settings.cap,
+            "split_merge": job.step.split_merge,
+            "blocks": _about_blocks(job.step.blocks),
+        },
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
     }
+
+
+def _about_blocks(blocks: BlockPlan) -> dict[str, Any] | int:
+    """Return what determines the updates of blocks: which points, and how they are drawn."""
+    if blocks.number == 0:
+        return 0
+    about = blocks._asdict()
+    anchors, _ = about.pop("anchors"), about.pop("near")  # nearness follows from the target
+    return about | {"points": len(anchors), "points_fingerprint": digest_of(anchors.tobytes())}
 
 
 def _about(functional: Functional) -> dict[str, Any]:

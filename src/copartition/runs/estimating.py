@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from copartition.answers import Estimate
+from copartition.chains.neighbours import BlockUpdates
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
@@ -45,6 +46,7 @@ def estimate(
     lag: int | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
+    blocks: int | BlockUpdates | None = None,
     init: Any = None,
     seed: int = 0,
     max_sweeps: int | None = None,
@@ -69,7 +71,7 @@ def estimate(
         (so that components close to 0 do not keep the run going; one whose largest mean is 0 has no end but that
         of `replicates`).
     settings : Tuned or "auto", optional
-        What `tune` recommends for the six arguments that follow; ``"auto"`` runs the pilot here. An argument that is
+        What `tune` recommends for the seven arguments that follow; ``"auto"`` runs the pilot here. An argument that is
         given as well wins.
     burn_in, min_sweeps : int, optional
         Every replicate averages over sweeps `burn_in` to `min_sweeps` of its first chain, and corrects the average.
@@ -78,6 +80,7 @@ def estimate(
         Sweeps that the first chain of a pair is ahead of the second, 100 if left out.
     coupling : str or Coupling, optional
     split_merge : int or "auto", optional
+    blocks : int or BlockUpdates, optional
     init : str, array of int or Start, optional
         How chains move and where they start, see `meeting_times`.
     seed : int
@@ -107,7 +110,7 @@ def estimate(
     >>> low, high = e.interval(0.95)
     """
     rule = stopping_rule(replicates, target_stderr, target_relative)
-    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, init)
+    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, blocks, init)
     choice = given.completed(settings, target, functional, seed, executor, progress is True)
     job = make_job(target, functional, choice, seed, max_sweeps)
     check_memory(job, rule.most if isinstance(rule, FixedNumber) else FIRST)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import check_start
 from copartition.couplings.base import Coupling
 from copartition.results import MeetingTimes
@@ -21,6 +22,7 @@ def meeting_times(
     replicates: int = 250,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
+    blocks: int | BlockUpdates | None = None,
     lag: int = 1,
     init: Any = None,
     max_sweeps: int = 100_000,
@@ -38,11 +40,13 @@ def meeting_times(
     replicates : int
         Number of pairs.
     coupling : str or Coupling, optional
-        ``"path"`` if left out; ``"matched"``; those of the paper, ``"transport"``, ``"maximal"``, ``"common"``,
-        ``"independent"``; or an object such as ``Transport(metric="vi", nugget=0.01)``.
+        ``"path"`` if left out, ``"transport"`` for graph colourings; ``"matched"``; those of the paper,
+        ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object such as ``Transport(metric="vi", nugget=0.01)``.
     split_merge : int or "auto", optional
         Split-merge moves after every sweep; ``"auto"``: as many as cost about a third of a sweep. Left out:
         ``"auto"``, or none if a coupling is named, so that ``coupling="transport"`` alone is the paper's method.
+    blocks : int or BlockUpdates, optional
+        Updates of blocks after every sweep and its moves; none if left out. `tune` finds out whether they help.
     lag : int
         Sweeps that the first chain of a pair is ahead of the second.
     init : str, array of int or Start, optional
@@ -80,7 +84,7 @@ def meeting_times(
     lag = integer("lag", lag, 1)
     max_sweeps = integer("max_sweeps", max_sweeps, 1)
     seed = integer("seed", seed, 0)
-    step = choose_step(target, coupling, split_merge)
+    step = choose_step(target, coupling, split_merge, blocks)
     if max_sweeps < lag:
         raise ValueError(f"max_sweeps must be at least the lag, {lag}, got {max_sweeps}.")
     job = pair_job(target, (), step, check_start(target, init), lag, max_sweeps, seed)

@@ -120,6 +120,7 @@ def watch_pairs(
         seed=job.seed,
         coupling=repr(job.step.coupling),
         split_merge=job.step.split_merge,
+        blocks=job.step.blocks.number,
         same_start=job.start.is_fixed,
     )
     return times, ragged("differences")

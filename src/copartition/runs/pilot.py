@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import check_start
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
@@ -55,6 +56,7 @@ def tune(
     pairs: int = 400,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
+    blocks: int | BlockUpdates | None = None,
     init: Any = None,
     seed: int = 0,
     max_sweeps: int = 20_000,
@@ -77,7 +79,7 @@ def tune(
         What is going to be estimated; left out, the number of clusters and the shares of the three largest.
     pairs : int
         Number of pairs of the last and largest part of the pilot.
-    coupling, split_merge, init, seed, executor, progress
+    coupling, split_merge, blocks, init, seed, executor, progress
         See `meeting_times`.
     max_sweeps : int
         The most sweeps of a pair; if some have not met by then, no settings are recommended.
@@ -109,7 +111,8 @@ def tune(
             target=target,
             functionals=as_list(functional),
             pairs=integer("pairs", pairs, STAGE_PAIRS),
-            step=choose_step(target, coupling, split_merge),
+            step=choose_step(target, coupling, split_merge, blocks),
+            blocks=blocks,
             init=init,
             seed=integer("seed", seed, 0),
             max_sweeps=integer("max_sweeps", max_sweeps, 1),
@@ -130,6 +133,7 @@ class _Pilot:
         functionals: list[Functional],
         pairs: int,
         step: Step,
+        blocks: Any,
         init: Any,
         seed: int,
         max_sweeps: int,
@@ -141,6 +145,7 @@ class _Pilot:
         self.bound = target, tuple(f.glimpse(COMPONENTS) if f.is_streamed else f for f in bound)
         self.pairs = pairs
         self.step = step
+        self.blocks = blocks
         self.init = init
         self._start = check_start(target, init)
         self.max_sweeps = max_sweeps
@@ -264,6 +269,7 @@ def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], va
         min_sweeps=min_sweeps,
         coupling=pilot.step.coupling,
         split_merge=pilot.step.split_merge,
+        blocks=pilot.blocks,
         init=pilot.init,
         inefficiency=predicted_inefficiency(burn_in, mean, tail),
         sweeps=min_sweeps + mean,

@@ -11,6 +11,7 @@ import numpy as np
 
 from copartition.answers import Sample
 from copartition.chains.chain import advance_chain, record_chain
+from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import Beginning, check_start, start_chain
 from copartition.chains.step import Step
 from copartition.core.compiling import Kernel, prepare
@@ -18,7 +19,7 @@ from copartition.core.random import stream
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_recorded_steps, make_steps, reset_chain
 from copartition.functionals import Functional, bind_all
-from copartition.runs.defaults import choose_split_merge
+from copartition.runs.defaults import choose_step
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.workers import Task
@@ -36,6 +37,7 @@ def sample(
     burn_in: int = 1_000,
     chains: int = 4,
     split_merge: int | str = "auto",
+    blocks: int | BlockUpdates | None = None,
     init: Any = None,
     seed: int = 0,
     executor: Any = None,
@@ -57,6 +59,8 @@ def sample(
         Number of independent chains.
     split_merge : int or "auto"
         Split-merge moves after every sweep, 0 for plain Gibbs sampling; see `meeting_times`.
+    blocks : int or BlockUpdates, optional
+        Updates of blocks after every sweep; see `meeting_times`.
     init : str, array of int or Start, optional
         Where chains start; see `meeting_times`.
     seed : int
@@ -84,7 +88,7 @@ def sample(
     burn_in = integer("burn_in", burn_in, 0)
     chains = integer("chains", chains, 1)
     seed = integer("seed", seed, 0)
-    step = Step(choose_split_merge(target, split_merge))
+    step = choose_step(target, "independent", split_merge, blocks)
     start = check_start(target, init)
     task = ChainJob(target, functional, np.arange(functional.size), step, start, burn_in, sweeps, seed)
     draws, seconds = run_chains(task, chains, executor, progress, "chains")

@@ -167,6 +167,10 @@ def _certainty(c: Consensus, ax: Any) -> Any:
     return plots.certainty(c, ax=ax, most=15)
 
 
+def _blocks(blocks: Any) -> str:
+    return f"{blocks['number']}, of {blocks['points']:,} points" if blocks else "0"
+
+
 def _making(e: Replicates) -> list[tuple[str, str]]:
     made_by, s = e.made_by, e.made_by["settings"]
     return [
@@ -176,6 +180,7 @@ def _making(e: Replicates) -> list[tuple[str, str]]:
         ("Replicates", f"{len(e.values)}"),
         ("Coupling", made_by["coupling"]),
         ("Split-merge moves after a sweep", str(s.get("split_merge", 0))),
+        ("Updates of blocks after these", _blocks(s.get("blocks", 0))),
         ("Start", made_by["init"]),
         ("Lag, burn-in, min_sweeps", f"{s['lag']}, {s['burn_in']}, {s['min_sweeps']}"),
         ("Seed", str(made_by["seed"])),

@@ -1,0 +1,97 @@
+"""Lists of near points, fixed before any chain starts: partners of split-merge moves, and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copartition.core.neighbours import rank_neighbours
+from copartition.core.room import BlockPlan, empty_chain, widths_of
+from copartition.targets.base import Target
+from copartition.validation import integer
+
+PARTNERS = 64
+COMPARISONS = 50_000_000  # of two points; where there are more, points are compared with evenly spaced ones
+
+
+@dataclass(frozen=True)
+class BlockUpdates:
+    """Updates of blocks after every sweep: points that lie near each other are dealt out to clusters anew, all at once.
+
+    They help where clusters of a few points come and go, and cost time where they do not: `tune` finds out. Every one
+    deals out the points of a block in `tries` ways, looking ahead to what a new cluster would gain, and takes one of
+    them such that the chain keeps its law.
+
+    Parameters
+    ----------
+    number : int
+        How many after every sweep.
+    points : sequence of int, optional
+        The points that may be in a block, those of which it is uncertain where they belong; all of them if left out.
+    tries : int, default 4
+        Ways of dealing in each update.
+    least, most : int, default 4 and 12
+        How many points a block has.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.BlockUpdates(20)
+    BlockUpdates(number=20, points=None, tries=4, least=4, most=12)
+    """
+
+    number: int
+    points: Sequence[int] | None = None
+    tries: int = 4
+    least: int = 4
+    most: int = 12
+
+    def __post_init__(self) -> None:
+        integer("number of BlockUpdates", self.number, 0)
+        integer("tries of BlockUpdates", self.tries, 1)
+        integer("least of BlockUpdates", self.least, 1)
+        if integer("most of BlockUpdates", self.most, 1) < self.least:
+            raise ValueError(f"most of BlockUpdates must be at least its least, {self.least}, got {self.most}.")
+        if self.points is not None:
+            points = np.asarray(self.points)
+            if points.ndim != 1 or len(points) == 0 or points.dtype.kind not in "iu" or points.min() < 0:
+                raise ValueError(f"points of BlockUpdates must be numbers of points, got {self.points!r}.")
+            object.__setattr__(self, "points", tuple(np.unique(points).tolist()))
+
+
+def nearest(target: Target, points: np.ndarray, candidates: np.ndarray, width: int) -> np.ndarray:
+    """Return the candidates that are nearest to each point, the nearest first, -1 where there are not so many."""
+    chain = empty_chain(target.n_points, widths_of(target.model), len(candidates) + 1)
+    found = np.full((len(points), width), -1, dtype=np.int32)
+    rank_neighbours(target.model, target.law, chain, points, candidates, np.zeros(width), found)
+    return found
+
+
+def _compared(points: np.ndarray) -> np.ndarray:
+    """Return the points that each of them is compared with."""
+    most = max(2 * PARTNERS, COMPARISONS // len(points))
+    return points[np.unique(np.linspace(0, len(points) - 1, min(len(points), most)).astype(np.int64))]
+
+
+def partners_of(target: Target) -> np.ndarray:
+    """Return the nearest points of each point, with which it mostly makes a split-merge move."""
+    everyone = np.arange(target.n_points)
+    candidates = _compared(everyone)
+    found = nearest(target, everyone, candidates, min(PARTNERS, len(candidates) - 1))
+    # A row that is not full, because densities were no numbers, would give no partner.
+    return found if found.size and found.min() >= 0 else np.zeros((0, 0), dtype=np.int32)
+
+
+def plan_blocks(target: Target, blocks: BlockUpdates) -> BlockPlan:
+    """Return updates of blocks as kernels take them, with the lists of near points."""
+    anchors = np.arange(target.n_points) if blocks.points is None else np.array(blocks.points, dtype=np.int64)
+    if anchors[-1] >= target.n_points:
+        raise ValueError(
+            f"points of BlockUpdates must be below the number of points, {target.n_points}, got {anchors[-1]}."
+        )
+    most = min(blocks.most, len(anchors))
+    near = np.full((target.n_points, most), -1, dtype=np.int32)
+    near[anchors] = nearest(target, anchors, _compared(anchors), most)
+    return BlockPlan(blocks.number, blocks.tries, min(blocks.least, most), most, anchors, near)
