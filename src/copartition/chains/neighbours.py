@@ -43,7 +43,7 @@ class BlockUpdates:
     """
 
     number: int
-    points: Sequence[int] | None = None
+    points: Sequence[int] | np.ndarray | None = None
     tries: int = 4
     least: int = 4
     most: int = 12

@@ -1,6 +1,6 @@
-"""From a pilot to settings: how long to burn in, how far to lag, how far to go.
+"""From a pilot to settings: how long to burn in, how far to lag, how far to go, and which step to take.
 
-With burn-in k = lag and horizon m = 10 k a replicate costs about m + E[tau - lag] single-chain sweeps, and its variance
+With burn-in k = lag and horizon m = H k a replicate costs about m + E[tau - lag] single-chain sweeps, and its variance
 is about v / (m - k + 1), that of an ordinary average, plus the variance of its correction, C(k) / (m - k + 1)^2. So
 
     inefficiency(k) = (m + E[tau - lag]) / (m - k + 1) * (1 + C(k) / (v (m - k + 1)))
@@ -8,6 +8,17 @@ is about v / (m - k + 1), that of an ordinary average, plus the variance of its 
 is the work against that of an ordinary chain whose burn-in is free. A correction is there only if the pair meets more
 than k sweeps after the lag, so C(k) falls as the tail of the meeting times does, which is geometric for a chain that
 mixes at all. The pilot gives C at a point k0 that a tenth of its pairs get beyond, and the rate of the tail from there.
+
+**How long a replicate.** A standard error of 1 % of the largest mean of a functional takes T = v / (0.01 mean)^2
+averaged sweeps in all. Few processors are best off with few long replicates, of which there should still be a hundred,
+so that the standard error is known; a thousand processors want four replicates each. So R = max(100, 4 processors)
+replicates share T, and H is T / (R k), between 20 (5 for more than a hundred processors) and 50.
+
+**Which step.** With a step that costs c updates of points, a replicate of H k averaged sweeps takes about
+c (H k + k + E[tau - lag]) of them. Moves that make pairs meet sooner do not make averages of a chain that mixes fast
+more precise, so H k is taken to be the same for all steps: that of the quickest, for the least H. Where pairs take long
+to meet, chains mix slowly, and need more sweeps in proportion. The step with the least sum is taken. Costs are counted,
+not timed, so that the choice is the same everywhere.
 """
 
 from __future__ import annotations
@@ -23,8 +34,12 @@ from copartition.diagnostics.bounds import start_of_tail
 from copartition.results import MeetingTimes
 from copartition.validation import positive_number
 
-HORIZON = 10  # min_sweeps / burn_in: nine tenths of the sweeps are averaged over
-ACCEPTED = 1.25  # inefficiency; with this horizon 10 / 9 is the least there is
+HORIZON = 10  # min_sweeps / burn_in where nothing else is known: nine tenths of the sweeps are averaged over
+LONGEST, USUAL, SHORTEST, MANY_PROCESSORS = 50, 20, 5, 100
+ACCEPTED = 1.05  # inefficiency, over the least that there is with a horizon, H / (H - 1)
+PRECISION = 0.01  # of the largest mean of a functional
+FEWEST_REPLICATES = 100
+SLOW = 40  # sweeps to meet from which a chain mixes as slowly as pairs meet
 QUANTILE = 0.99  # of the sweeps to meet: the least burn-in
 
 
@@ -178,33 +193,90 @@ def tail_of(coupled: np.ndarray, differences: list[np.ndarray], variances: list[
     return Tail(start, float(max(levels, default=0.0)), float(-np.log1p(-1.0 / excess)))
 
 
-def added_variance(burn_in: int, tail: Tail) -> float:
+def added_variance(burn_in: int, tail: Tail, horizon: int) -> float:
     """Return what corrections add to the variance of a replicate, as a share of that of an ordinary average."""
-    return tail.at(burn_in) / averaged(burn_in)
+    return tail.at(burn_in) / averaged(burn_in, horizon)
 
 
-def averaged(burn_in: int) -> int:
+def averaged(burn_in: int, horizon: int) -> int:
     """Return the number of sweeps that a replicate averages over."""
-    return (HORIZON - 1) * burn_in + 1
+    return (horizon - 1) * burn_in + 1
 
 
-def predicted_inefficiency(burn_in: int, mean: float, tail: Tail) -> float:
+def predicted_inefficiency(burn_in: int, mean: float, tail: Tail, horizon: int) -> float:
     """Return the formula at the head of this file, for lag = burn_in."""
-    return (HORIZON * burn_in + mean) / averaged(burn_in) * (1.0 + added_variance(burn_in, tail))
+    work = (horizon * burn_in + mean) / averaged(burn_in, horizon)
+    return work * (1.0 + added_variance(burn_in, tail, horizon))
 
 
-def choose_burn_in(coupled: np.ndarray, tail: Tail) -> int:
+def least_burn_in(coupled: np.ndarray) -> int:
+    """Return the 99 % quantile of the sweeps that pairs took to meet."""
+    return max(1, int(np.ceil(np.quantile(coupled, QUANTILE))))
+
+
+def choose_burn_in(coupled: np.ndarray, tail: Tail, horizon: int) -> int:
     """Return the least burn-in, from the 99 % quantile on, whose predicted inefficiency is acceptable."""
     mean = float(coupled.mean())
-    least = max(1, int(np.ceil(np.quantile(coupled, QUANTILE))))
-    # It falls with the burn-in, to 10 / 9: double until it is acceptable, then bisect.
+    least = least_burn_in(coupled)
+    accepted = ACCEPTED * horizon / (horizon - 1)
+    # It falls with the burn-in, to H / (H - 1): double until it is acceptable, then bisect.
     low, high = least - 1, least
-    while predicted_inefficiency(high, mean, tail) > ACCEPTED:
+    while predicted_inefficiency(high, mean, tail, horizon) > accepted:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if predicted_inefficiency(middle, mean, tail) > ACCEPTED:
+        if predicted_inefficiency(middle, mean, tail, horizon) > accepted:
             low = middle
         else:
             high = middle
     return high
+
+
+def sweeps_for(means: list[np.ndarray], variances: list[np.ndarray]) -> float:
+    """Return T, the averaged sweeps to a standard error of 1 % of the largest mean, of the functional that takes most.
+
+    Parameters
+    ----------
+    means, variances : lists of arrays
+        Averages and asymptotic variances of the components of each functional.
+    """
+    taken = [
+        float(variance.max()) / (PRECISION * float(np.abs(mean).max())) ** 2
+        for mean, variance in zip(means, variances, strict=True)
+        if np.abs(mean).max() > 0.0
+    ]
+    return max(taken, default=0.0)
+
+
+def replicates_wanted(processors: int) -> int:
+    """Return R, the number of replicates among which the sweeps of a run are to be divided, at least."""
+    return max(FEWEST_REPLICATES, 4 * processors)
+
+
+def choose_horizon(burn_in: int, sweeps: float, processors: int) -> int:
+    """Return H, in burn-ins, for a run of so many averaged sweeps in all."""
+    return int(np.clip(round(sweeps / (replicates_wanted(processors) * burn_in)), shortest(processors), LONGEST))
+
+
+def shortest(processors: int) -> int:
+    """Return the least horizon, in burn-ins."""
+    return USUAL if processors <= MANY_PROCESSORS else SHORTEST
+
+
+def work_of(costs: np.ndarray, coupled: list[np.ndarray], processors: int) -> np.ndarray:
+    """Return the updates of points that replicates of the same precision take, each with another step.
+
+    Parameters
+    ----------
+    costs : array
+        Of each step, in updates of points.
+    coupled : list of arrays
+        Sweeps that pairs took to meet with each step.
+    processors : int
+    """
+    burn_in = np.array([least_burn_in(one) for one in coupled])
+    mean = np.array([one.mean() for one in coupled])
+    slowness = np.maximum(1.0, mean / SLOW)
+    quick = int(np.argmin(costs * burn_in))
+    averaged_sweeps = shortest(processors) * burn_in[quick] * slowness / slowness[quick]
+    return costs * (averaged_sweeps + burn_in + mean)

@@ -13,18 +13,12 @@ Nothing takes memory for all pairs of points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from copartition.chains.neighbours import BlockUpdates
-from copartition.chains.start import Beginning, check_start, start_chain
-from copartition.chains.step import Step
-from copartition.core.compiling import prepare
-from copartition.core.random import stream
-from copartition.core.steps import begin_chain, make_steps, reset_chain
+from copartition.chains.start import check_start
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.consensus import (
     METRICS,
@@ -42,9 +36,8 @@ from copartition.runs.choice import Choice
 from copartition.runs.defaults import choose_step
 from copartition.runs.estimating import estimate
 from copartition.runs.meeting import meeting_times
-from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pilot import TuningError
-from copartition.runs.sampling import ChainRuns, advance_by, run_chains
+from copartition.runs.sampling import DrawJob, run_chains
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
@@ -207,37 +200,6 @@ def _choice(target: Target, given: Choice, settings: Any, effort: Effort, seed: 
 
 
 # --- clusterings from chains -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class DrawJob:
-    """Ordinary chains of which a clustering is kept every now and then."""
-
-    target: Target
-    step: Step
-    start: Beginning
-    burn_in: int
-    thin: int
-    draws: int
-    seed: int
-
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
-        """Run some chains, one after another, in this thread; their CPU time is not asked for."""
-        own = [begin_chain] if self.start.is_random else []
-        prepare(make_steps, reset_chain, self.step.alone, *self.target.kernels, *own)
-        draws = [self._run_one(number, pause) for number in numbers]
-        return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
-
-    def _run_one(self, number: int, pause: Pause) -> np.ndarray:
-        target, step, random = self.target, self.step, stream(self.seed, number)
-        chunks = Chunks(target.n_points)
-        chain = start_chain(target, self.start, random)
-        chain = advance_by(target, step, chain, random, self.burn_in, chunks, pause)
-        draws = np.zeros((self.draws, target.n_points), dtype=np.int32)
-        for k in range(self.draws):
-            chain = advance_by(target, step, chain, random, self.thin, chunks, pause)
-            draws[k] = chain.labels
-        return draws
 
 
 def _draw(target: Target, choice: Choice, effort: Effort, seed: int, common: dict[str, Any]) -> np.ndarray:

@@ -34,6 +34,7 @@ REMEMBERED = 8  # targets
 # What "auto" came to, and lists of near points, by the fingerprint and the promise of the target.
 _chosen: dict[tuple[str, bool], int] = {}
 _partners: dict[tuple[str, bool], np.ndarray] = {}
+_dealt_out: dict[tuple[str, bool], float] = {}
 
 
 def choose_step(target: Target, coupling: Any = None, split_merge: Any = None, blocks: Any = None) -> Step:
@@ -89,8 +90,14 @@ def _remembered(known: dict[tuple[str, bool], Any], target: Target, find: Callab
 def _auto(target: Target) -> int:
     if target.n_points < 2 or objection_to_moves(target):
         return 0
-    cost = COST_OF_DEALING * _dealt(target) / target.n_points + COST_OF_LOOKING
-    return int(np.clip(round(SHARE / cost), 1, MOST))
+    return int(np.clip(round(SHARE * target.n_points / cost_of_moves(target, 1)), 1, MOST))
+
+
+def cost_of_moves(target: Target, count: int) -> float:
+    """Return what so many split-merge moves cost, in updates of one point."""
+    if count == 0:
+        return 0.0
+    return count * (COST_OF_DEALING * _remembered(_dealt_out, target, _dealt) + COST_OF_LOOKING * target.n_points)
 
 
 def _dealt(target: Target) -> float:

@@ -41,7 +41,8 @@ def meeting_times(
         Number of pairs.
     coupling : str or Coupling, optional
         ``"path"`` if left out, ``"transport"`` for graph colourings; ``"matched"``; those of the paper,
-        ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object such as ``Transport(metric="vi", nugget=0.01)``.
+        ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object such as
+        ``Transport(metric="vi", nugget=0.01)``.
     split_merge : int or "auto", optional
         Split-merge moves after every sweep; ``"auto"``: as many as cost about a third of a sweep. Left out:
         ``"auto"``, or none if a coupling is named, so that ``coupling="transport"`` alone is the paper's method.

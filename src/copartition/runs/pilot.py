@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,35 +13,45 @@ from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.tuning import (
-    HORIZON,
-    QUANTILE,
+    MANY_PROCESSORS,
+    SLOW,
     Stage,
     Tail,
     Tuned,
     added_variance,
     averaged,
     choose_burn_in,
+    choose_horizon,
+    least_burn_in,
     predicted_inefficiency,
+    replicates_wanted,
+    sweeps_for,
     tail_of,
+    work_of,
 )
 from copartition.diagnostics.variance import asymptotic_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.results import MeetingTimes
 from copartition.results.meeting import MANY_AT_START, at_start_sentence
-from copartition.runs.defaults import choose_step
+from copartition.runs.candidates import Candidate, block_candidates, candidate, cheaper_candidates
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
-STAGE_PAIRS = 100
+TRIAL_PAIRS = 24  # of each step that is tried
+TRIAL_LAG = 50
+FEWEST_PAIRS = 60
+SHARE_OF_RUN = 0.1  # that the largest part of a pilot may cost, against the shortest run
+UNMET = 0.2  # share of the pairs of the trial that may not have met after a tenth of max_sweeps
 PATIENCE = 256  # the longest lag that is tried because most chains are still at their start
 CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
 COMPONENTS = 200  # of a functional that the pilot looks at
-CHAINS = 8
-CHAIN_LENGTH = 25  # in 99 % quantiles of the sweeps to meet, or in `LEAST_LENGTH` where these are shorter
-LEAST_LENGTH = 40
+CHAINS = 4
+CHAIN_LENGTH = 50  # in mean sweeps to meet, or in `LEAST_LENGTH` where these are shorter
+LEAST_LENGTH = 20
+NOTHING = np.zeros(0, dtype=np.int64)  # no component is looked at
 PILOT = int.from_bytes(b"tune", "big")
 
 
@@ -54,6 +64,7 @@ def tune(
     functional: Functional | Sequence[Functional] | None = None,
     *,
     pairs: int = 400,
+    processors: int = 25,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
     blocks: int | BlockUpdates | None = None,
@@ -63,13 +74,14 @@ def tune(
     executor: Any = None,
     progress: bool = False,
 ) -> Tuned:
-    """Choose lag, burn-in and horizon for `estimate` from a pilot.
+    """Choose how chains move, and lag, burn-in and horizon for `estimate`, from a pilot.
 
-    The lag is doubled until a chain that has run for as long is close to its target, by `tv_bound`, and the meeting
-    times no longer grow; further, up to 256, while most chains are still where they started. Then `pairs` pairs tell
-    how often a burn-in is too short and what that costs, and a few ordinary chains how variable the functional is. The
-    pilot draws other random numbers than `estimate` does with the same seed, so estimates with its settings are as
-    unbiased as any.
+    First a few pairs and chains try steps with more and fewer split-merge moves and, where pairs take long to meet,
+    updates of blocks of those points that it is uncertain of; the step that gives the same precision at the least cost
+    is taken. Then more pairs tell how long a lag must be for a chain to be close to its target by `tv_bound`, how often
+    a burn-in is too short and what that costs, and a few ordinary chains how variable the functional is.
+    The pilot draws other random numbers than `estimate` does with the same seed, so estimates with its settings are as
+    unbiased as any. It counts what steps cost and does not time them: its choice is the same everywhere.
 
     Parameters
     ----------
@@ -78,11 +90,16 @@ def tune(
     functional : Functional or sequence of Functional, optional
         What is going to be estimated; left out, the number of clusters and the shares of the three largest.
     pairs : int
-        Number of pairs of the last and largest part of the pilot.
-    coupling, split_merge, blocks, init, seed, executor, progress
+        The most pairs of the last and largest part of the pilot; fewer if the run to 1 % is short.
+    processors : int
+        How many there are going to be: few are best off with long replicates, hundreds with short ones.
+    coupling, split_merge, blocks
+        See `meeting_times`; what is given is not tried otherwise.
+    init, seed, executor, progress
         See `meeting_times`.
     max_sweeps : int
-        The most sweeps of a pair; if some have not met by then, no settings are recommended.
+        The most sweeps of a pair; if some have not met by then, no settings are recommended. The pilot gives up
+        earlier, if a fifth of its first pairs have not met within a tenth of it.
 
     Returns
     -------
@@ -110,18 +127,35 @@ def tune(
         pilot = _Pilot(
             target=target,
             functionals=as_list(functional),
-            pairs=integer("pairs", pairs, STAGE_PAIRS),
-            step=choose_step(target, coupling, split_merge, blocks),
-            blocks=blocks,
+            pairs=integer("pairs", pairs, FEWEST_PAIRS),
+            processors=integer("processors", processors, 1),
             init=init,
             seed=integer("seed", seed, 0),
             max_sweeps=integer("max_sweeps", max_sweeps, 1),
             executor=place,
             progress=progress,
         )
-        pairs_met, differences = pilot.run_pairs()
-        variances = pilot.run_chains(pairs_met)
-    return _recommend(pilot, pairs_met, differences, variances)
+        pilot.choose(coupling, split_merge, blocks)
+        m, differences = pilot.run_pairs()
+        draws = pilot.run_chains(m)
+    return _recommend(pilot, m, differences, draws)
+
+
+class Trial(NamedTuple):
+    """A step, and what a few pairs have shown of it."""
+
+    candidate: Candidate
+    pairs: MeetingTimes
+
+    @property
+    def coupled(self) -> np.ndarray:
+        """Sweeps that pairs took to meet."""
+        return self.pairs.meeting_times - self.pairs.lag
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it is worth trying what else could help."""
+        return bool(self.coupled.mean() > SLOW)
 
 
 class _Pilot:
@@ -132,8 +166,7 @@ class _Pilot:
         target: Target,
         functionals: list[Functional],
         pairs: int,
-        step: Step,
-        blocks: Any,
+        processors: int,
         init: Any,
         seed: int,
         max_sweeps: int,
@@ -144,70 +177,116 @@ class _Pilot:
         target, bound = bind_all(target, functionals)
         self.bound = target, tuple(f.glimpse(COMPONENTS) if f.is_streamed else f for f in bound)
         self.pairs = pairs
-        self.step = step
-        self.blocks = blocks
+        self.processors = processors
         self.init = init
         self._start = check_start(target, init)
         self.max_sweeps = max_sweeps
+        self.trials: list[Trial] = []
         self.stages: list[Stage] = []
         self.sweeps = 0.0
         self.seconds = 0.0
         self.seconds_a_coupled_sweep = self.seconds_a_sweep = 0.0
-        self._lead = 0  # sweeps of first chains on their own, which no one has timed
         self._seed = seed
         self._parts = 0
         self._executor = executor
         self._progress = progress
 
+    @property
+    def work(self) -> np.ndarray:
+        """What replicates of the same precision take with the steps that were tried, in updates of points."""
+        costs = np.array([trial.candidate.cost for trial in self.trials])
+        return work_of(costs, [trial.coupled for trial in self.trials], self.processors)
+
+    @property
+    def chosen(self) -> Trial:
+        """The step that costs least."""
+        return self.trials[int(np.argmin(self.work))]
+
+    # --- which step --------------------------------------------------------------------------------------------------
+
+    def choose(self, coupling: Any, split_merge: Any, blocks: Any) -> None:
+        """Try steps: cheaper ones where pairs are quick to meet, others where they are slow."""
+        target, given = self.target, (coupling, split_merge, blocks)
+        first = self._try(candidate(target, *given))
+        if not first.is_slow:
+            for one in cheaper_candidates(target, *given):
+                self._try(one)
+        elif blocks is None:
+            chains = (self._next_seed(), self._executor, self._progress)
+            for one in block_candidates(target, first.candidate, self.init, *chains):
+                self._try(one)
+        if self.chosen.pairs.censored > UNMET * TRIAL_PAIRS:
+            tried = "; ".join(f"{trial.candidate}: {trial.pairs.censored}" for trial in self.trials)
+            raise TuningError(
+                f"Of {TRIAL_PAIRS} pairs so many did not meet within {first.pairs.max_sweeps} sweeps, a tenth of "
+                f"max_sweeps ({tried}): no settings can be recommended. Raise max_sweeps, try another init or more "
+                "split_merge moves, or take an estimate with a max_sweeps of its own, which says what is wrong."
+            )
+
+    def _try(self, one: Candidate) -> Trial:
+        """Run a few pairs with a step."""
+        cap = max(TRIAL_LAG, self.max_sweeps // 10)
+        job = pair_job(self.target, (), one.step, self._start, TRIAL_LAG, cap, self._next_seed())
+        m, _ = watch_pairs(PairJob(job, False, NOTHING), TRIAL_PAIRS, self._executor, self._progress, "trial")
+        self._count(m)
+        self.trials.append(Trial(one, m))
+        return self.trials[-1]
+
+    # --- how long ----------------------------------------------------------------------------------------------------
+
     def run_pairs(self) -> tuple[MeetingTimes, list[np.ndarray]]:
-        """Double the lag until it is large enough; return the meeting times and differences of pairs with that lag."""
-        lag = 1
+        """Take longer lags until one is long enough; return the meeting times and differences of pairs with that."""
+        chosen = self.chosen
+        self._add(chosen.pairs)
+        # The slowest of a few pairs is not the slowest of many.
+        lag = int(np.clip(1.5 * least_burn_in(chosen.coupled), 1, self.max_sweeps))
+        count = self._affordable(chosen, lag)
         while True:
+            m, differences = self._compare(chosen.candidate.step, lag, count)
+            self._add(m)
+            if self._is_stable():
+                return m, differences
+            lag *= 2
             if lag > self.max_sweeps:
                 raise TuningError(
                     f"After {self.max_sweeps} sweeps (max_sweeps) a chain may still be far from its target: no "
                     "settings can be recommended. Raise max_sweeps, or try split-merge moves or another init."
                 )
-            self._add(self._meet(lag))
-            if self._is_stable():
-                m, differences = self._compare(lag)
-                self._add(m)
-                if self.stages[-1].tv <= CLOSE:
-                    return m, differences
-            lag *= 2
 
-    def _meet(self, lag: int) -> MeetingTimes:
-        """Run pairs until they meet, to see how long that takes."""
-        job = pair_job(self.target, (), self.step, self._start, lag, self.max_sweeps, self._next_seed())
-        task = PairJob(job, False, np.zeros(0, dtype=np.int64))
-        m, _ = watch_pairs(task, STAGE_PAIRS, self._executor, self._progress)
-        self._lead += STAGE_PAIRS * lag
-        self.seconds_a_coupled_sweep = float(m.seconds.sum() / max(1, (m.meeting_times - lag).sum()))
-        return m
+    def _affordable(self, trial: Trial, lag: int) -> int:
+        """Return a number of pairs that costs a tenth of the shortest run, if that is not too few to learn from."""
+        of_pair = trial.candidate.cost * (lag + 2.0 * float(trial.coupled.mean()))
+        of_run = replicates_wanted(self.processors) * self.work.min()
+        return int(np.clip(SHARE_OF_RUN * of_run / max(of_pair, 1.0), FEWEST_PAIRS, self.pairs))
 
-    def _compare(self, lag: int) -> tuple[MeetingTimes, list[np.ndarray]]:
+    def _compare(self, step: Step, lag: int, count: int) -> tuple[MeetingTimes, list[np.ndarray]]:
         """Run pairs until they meet, and keep by how much the functionals of their two chains differ."""
         target, functionals = self.bound
-        job = pair_job(target, functionals, self.step, self._start, lag, self.max_sweeps, self._next_seed())
+        job = pair_job(target, functionals, step, self._start, lag, self.max_sweeps, self._next_seed())
         task = PairJob(job, False, _shown([f.size for f in functionals]))
-        self._lead += self.pairs * lag
-        return watch_pairs(task, self.pairs, self._executor, self._progress, "pilot pairs")
+        m, differences = watch_pairs(task, count, self._executor, self._progress, "pilot pairs")
+        self._count(m)
+        self.seconds_a_coupled_sweep = float(m.seconds.sum() / max(1, (m.meeting_times - lag).sum()))
+        return m, differences
+
+    def _count(self, m: MeetingTimes) -> None:
+        """Add what pairs have cost."""
+        self.sweeps += float(np.sum(m.lag + 2 * (m.meeting_times - m.lag)))
+        self.seconds += float(m.seconds.sum())
 
     def _add(self, m: MeetingTimes) -> None:
         """Take pairs into account, if they have met."""
-        if m.censored:
+        if m.censored and m.max_sweeps == self.max_sweeps:
             raise TuningError(
                 f"{m.censored} of {len(m.met)} pairs did not meet within {self.max_sweeps} sweeps (max_sweeps): no "
                 "settings can be recommended. Raise max_sweeps, or try split-merge moves or another init."
             )
         coupled = m.meeting_times - m.lag
-        self.sweeps += float(np.sum(m.lag + 2 * coupled))
-        self.seconds += float(m.seconds.sum())
         stderr = coupled.std() / np.sqrt(len(coupled))
         self.stages.append(Stage(m.lag, coupled.mean(), stderr, float(tv_bound(m, m.lag).value[0]), m.at_start))
 
     def _is_stable(self) -> bool:
-        """Whether a chain is close to its target after `lag` sweeps, and meetings take no longer than with lag / 2."""
+        """Whether a chain is close to its target after `lag` sweeps, and meetings take no longer than with less."""
         *_, now = self.stages
         if now.tv > CLOSE:
             return False
@@ -218,22 +297,24 @@ class _Pilot:
             return True
         return now.mean - before[-1].mean <= 3.0 * np.hypot(now.stderr, before[-1].stderr)
 
+    # --- how variable ------------------------------------------------------------------------------------------------
+
     def run_chains(self, m: MeetingTimes) -> list[np.ndarray]:
-        """Run ordinary chains; return the asymptotic variances of the components of each functional that are shown."""
-        length = max(LEAST_LENGTH, int(np.quantile(m.meeting_times - m.lag, QUANTILE)))
-        seed, sweeps, single = self._next_seed(), CHAINS * (1 + CHAIN_LENGTH) * length, 0.0
-        target, functionals = self.bound
-        variances = []
+        """Run ordinary chains; return the components of each functional that are shown, sweep by sweep."""
+        coupled = m.meeting_times - m.lag
+        burn_in, length = least_burn_in(coupled), CHAIN_LENGTH * max(LEAST_LENGTH, int(coupled.mean()))
+        step, (target, functionals) = self.chosen.candidate.step, self.bound
+        seed, sweeps, single, found = self._next_seed(), CHAINS * (burn_in + length), 0.0, []
         for functional in functionals:
             columns = _spaced(functional.size)
-            task = ChainJob(target, functional, columns, self.step, self._start, length, CHAIN_LENGTH * length, seed)
+            task = ChainJob(target, functional, columns, step, self._start, burn_in, length, seed)
             draws, seconds = run_chains(task, CHAINS, self._executor, self._progress, "pilot chains")
-            variances.append(asymptotic_variance(draws))
+            found.append(draws)
             self.sweeps += sweeps
             single += float(seconds.sum())
         self.seconds_a_sweep = single / (sweeps * len(functionals))
-        self.seconds += single + self._lead * self.seconds_a_sweep
-        return variances
+        self.seconds += single
+        return found
 
     def _next_seed(self) -> int:
         """Return a seed for another part, whose random numbers neither `estimate` nor other parts draw."""
@@ -252,12 +333,16 @@ def _spaced(size: int) -> np.ndarray:
     return np.unique(np.linspace(0, size - 1, min(size, COMPONENTS)).astype(np.int64))
 
 
-def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], variances: list[np.ndarray]) -> Tuned:
+def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], draws: list[np.ndarray]) -> Tuned:
     coupled = m.meeting_times - m.lag
+    variances = [asymptotic_variance(one) for one in draws]
     tail = tail_of(coupled, differences, variances)
-    burn_in = choose_burn_in(coupled, tail)
-    min_sweeps = HORIZON * burn_in
+    sweeps = sweeps_for([one.mean(axis=(0, 1)) for one in draws], variances)
+    horizon = choose_horizon(least_burn_in(coupled), sweeps, pilot.processors)
+    burn_in = choose_burn_in(coupled, tail, horizon)
+    min_sweeps = horizon * burn_in
     mean = float(coupled.mean())
+    chosen = pilot.chosen.candidate
     # Components that were not looked at are taken to be as variable as their neighbours.
     every = [
         np.interp(np.arange(f.size), _spaced(f.size), variance)
@@ -267,36 +352,52 @@ def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], va
         lag=burn_in,
         burn_in=burn_in,
         min_sweeps=min_sweeps,
-        coupling=pilot.step.coupling,
-        split_merge=pilot.step.split_merge,
-        blocks=pilot.blocks,
+        coupling=chosen.step.coupling,
+        split_merge=chosen.step.split_merge,
+        blocks=chosen.blocks,
         init=pilot.init,
-        inefficiency=predicted_inefficiency(burn_in, mean, tail),
+        inefficiency=predicted_inefficiency(burn_in, mean, tail, horizon),
         sweeps=min_sweeps + mean,
         seconds=(min_sweeps - mean) * pilot.seconds_a_sweep + mean * pilot.seconds_a_coupled_sweep,
-        variance=np.concatenate(every) / averaged(burn_in) * (1.0 + added_variance(burn_in, tail)),
+        variance=np.concatenate(every) / averaged(burn_in, horizon) * (1.0 + added_variance(burn_in, tail, horizon)),
         components=[name for f in pilot.bound[1] for name in f.components],
         pilot=m,
         stages=pilot.stages,
         pilot_sweeps=pilot.sweeps,
         pilot_seconds=pilot.seconds,
-        reasons=_reasons(pilot, coupled, burn_in, tail),
+        reasons=_reasons(pilot, coupled, burn_in, horizon, tail),
     )
 
 
-def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, tail: Tail) -> list[str]:
+def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, horizon: int, tail: Tail) -> list[str]:
     last = pilot.stages[-1]
-    quantile = max(1, int(np.ceil(np.quantile(coupled, QUANTILE))))
-    added, at_quantile = (f"{100 * added_variance(k, tail):.2g} %" for k in (burn_in, quantile))
-    work = predicted_inefficiency(burn_in, float(coupled.mean()), tail)
+    quantile = least_burn_in(coupled)
+    added, at_quantile = (f"{100 * added_variance(k, tail, horizon):.2g} %" for k in (burn_in, quantile))
+    work = predicted_inefficiency(burn_in, float(coupled.mean()), tail, horizon)
     still = [at_start_sentence(last.at_start, last.lag)] if last.at_start > MANY_AT_START else []
     longer = f" (with {quantile} it would be {at_quantile})" if burn_in > quantile else ""
     return [
+        *_why_this_step(pilot),
         f"Pairs with lag {last.lag} met after {coupled.mean():.1f} sweeps on average, 99 % of them within {quantile}. "
         f"After {last.lag} sweeps a chain is within {max(last.tv, 0.001):.2g} of its target in total variation.",
         f"With a burn_in of {burn_in}, corrections add about {added} to the variance of a replicate{longer}.",
-        f"min_sweeps is {HORIZON} times the burn_in, so that nine tenths of the sweeps are averaged over.",
+        f"min_sweeps is {horizon} times the burn_in, for up to {pilot.processors} processors: "
+        + (
+            "many, and short replicates serve them best."
+            if pilot.processors > MANY_PROCESSORS
+            else "few long replicates."
+        ),
         "A lag as long as the burn_in costs nothing and keeps corrections small.",
         f"The same precision takes about {work:.2f} times the sweeps of an ordinary chain that need not burn in.",
         *still,
     ]
+
+
+def _why_this_step(pilot: _Pilot) -> list[str]:
+    """Return what was tried, the best first."""
+    work = pilot.work
+    best, *others = np.argsort(work, kind="stable")
+    if not others:
+        return []
+    against = "; ".join(f"{pilot.trials[i].candidate}: {work[i] / work[best]:.2g} times as much" for i in others)
+    return [f"Of the steps that were tried, the cheapest is {pilot.trials[best].candidate} ({against})."]

@@ -152,6 +152,37 @@ class ChainJob:
         return draws
 
 
+@dataclass(frozen=True)
+class DrawJob:
+    """Ordinary chains of which a clustering is kept every now and then."""
+
+    target: Target
+    step: Step
+    start: Beginning
+    burn_in: int
+    thin: int
+    draws: int
+    seed: int
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
+        """Run some chains, one after another, in this thread; their CPU time is not asked for."""
+        own = [begin_chain] if self.start.is_random else []
+        prepare(make_steps, reset_chain, self.step.alone, *self.target.kernels, *own)
+        draws = [self._run_one(number, pause) for number in numbers]
+        return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
+
+    def _run_one(self, number: int, pause: Pause) -> np.ndarray:
+        target, step, random = self.target, self.step, stream(self.seed, number)
+        chunks = Chunks(target.n_points)
+        chain = start_chain(target, self.start, random)
+        chain = advance_by(target, step, chain, random, self.burn_in, chunks, pause)
+        draws = np.zeros((self.draws, target.n_points), dtype=np.int32)
+        for k in range(self.draws):
+            chain = advance_by(target, step, chain, random, self.thin, chunks, pause)
+            draws[k] = chain.labels
+        return draws
+
+
 def advance_by(
     target: Target, step: Step, chain: Chain, random: np.ndarray, steps: int, chunks: Chunks, pause: Pause
 ) -> Chain:
