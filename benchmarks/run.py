@@ -9,6 +9,7 @@ import answers
 import clients
 import meetings
 import models
+import real
 import runs
 import scaling
 import solver
@@ -24,6 +25,7 @@ PARTS = {
     "scaling": scaling.measure,
     "runs": runs.measure,
     "meetings": meetings.measure,
+    "real": real.measure,
     "answers": answers.measure,
     "clients": clients.measure,
 }
