@@ -222,7 +222,7 @@ def test_the_test_of_updates_fails_with_another_number_of_tries():
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "wishart"])
 def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
-    """5,000 updates from each of 225 pairs of partitions of four points; false alarm 1e-7 for each of 450 counts."""
+    """2,000 updates from each of 225 pairs of partitions of four points; false alarm 1e-7 for each of 450 counts."""
     target, density = four_points(name)
     states, _ = naive.law(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
@@ -230,10 +230,10 @@ def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
     codes, met = laws.codes(states), 0
     for a, x in enumerate(states):
         for b, y in enumerate(states):
-            of_x, of_y, together = laws.counted_pair_steps(target, step, x, y, stream(7, a, b), 5_000)
-            assert chi_square_is_plausible(of_x[codes], matrix[a] * 5_000, 1e-7)
-            assert chi_square_is_plausible(of_y[codes], matrix[b] * 5_000, 1e-7)
-            assert a != b or together == 5_000  # chains that are equal stay equal
+            of_x, of_y, together = laws.counted_pair_steps(target, step, x, y, stream(7, a, b), 2_000)
+            assert chi_square_is_plausible(of_x[codes], matrix[a] * 2_000, 1e-7)
+            assert chi_square_is_plausible(of_y[codes], matrix[b] * 2_000, 1e-7)
+            assert a != b or together == 2_000  # chains that are equal stay equal
             met += together if a != b else 0
     assert met > 0
 
