@@ -41,6 +41,7 @@ from copartition.runs.consensus import consensus
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times
+from copartition.runs.patience import SlowPairsWarning
 from copartition.runs.pilot import TuningError, tune
 from copartition.runs.sampling import sample
 from copartition.targets.base import (
@@ -102,6 +103,7 @@ __all__ = [
     "ReplicateError",
     "Sample",
     "Seconds",
+    "SlowPairsWarning",
     "Start",
     "StoreError",
     "Sweeps",

@@ -10,7 +10,9 @@ import numpy as np
 
 from copartition.answers.sample import Sample
 from copartition.diagnostics import efficiency, robust
+from copartition.diagnostics.agreement import Agreement, agreement_of
 from copartition.diagnostics.findings import Finding, findings_of
+from copartition.diagnostics.missing import Missing, missing_of
 from copartition.results.replicates import Moments, Replicates
 from copartition.results.store import Store
 from copartition.view import export
@@ -77,6 +79,35 @@ class Estimate(Replicates):
         return robust.heaviest_share(self.all_values("heaviest_share"))
 
     @property
+    def agreement(self) -> Agreement | None:
+        """How far chains that did not meet before the cap agree; None if all pairs met.
+
+        Its `verdict` is ``"chains are in different modes"`` or ``"chains agree, the coupling is slow"``; the rule is in
+        `copartition.diagnostics.agreement`.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> data = [-3.2, -3.0, -2.8, 2.8, 3.0, 3.2]
+        >>> posterior = cp.Mixture(data, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        >>> short = {"burn_in": 2, "min_sweeps": 10, "lag": 5, "max_sweeps": 10}
+        >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=50, coupling="independent", seed=1, **short)
+        >>> e.agreement.verdict
+        'chains agree, the coupling is slow'
+        >>> bool(abs(e.ordinary.mean[0] - e.mean[0]) < 0.5)  # both kinds of averages
+        True
+        """
+        return agreement_of(self)
+
+    @property
+    def missing(self) -> Missing | None:
+        """What the cap leaves out: of which chains the truncated estimate tells, and how fast it still changes.
+
+        None if all pairs met.
+        """
+        return missing_of(self)
+
+    @property
     def findings(self) -> list[Finding]:
         """All that is to be known of how far the estimate can be trusted, for its model."""
         return findings_of(self)
@@ -109,10 +140,19 @@ class Estimate(Replicates):
         mean, stderr = self.mean[:rows], self.stderr[:rows]
         half = self.margin() * stderr
         width = max(len(name) for name in shown)
-        lines = [f"{'':{width}}  {'mean':>12}  {'stderr':>9}  95 % interval"]
+        head, beside = "", [""] * len(shown)
+        if self.censored and self.ordinary is not None:
+            # Both kinds of averages, side by side: neither is what was asked for.
+            head = f"{'ordinary':>12}  {'stderr':>9}  "
+            pairs = zip(self.ordinary.mean[:rows], self.ordinary.stderr[:rows], strict=True)
+            beside = [f"{value:12.6g}  {error:9.2g}  " for value, error in pairs]
+        name_of_mean = "truncated" if self.censored else "mean"
+        lines = [
+            f"{'':{width}}  {name_of_mean:>12}  {'stderr':>9}  {head}95 % interval{' (truncated)' if head else ''}"
+        ]
         lines += [
-            f"{name:{width}}  {value:12.6g}  {error:9.2g}  {value - margin:.6g} to {value + margin:.6g}"
-            for name, value, error, margin in zip(shown, mean, stderr, half, strict=True)
+            f"{name:{width}}  {value:12.6g}  {error:9.2g}  {plain}{value - margin:.6g} to {value + margin:.6g}"
+            for name, value, error, plain, margin in zip(shown, mean, stderr, beside, half, strict=True)
         ]
         if len(self.components) > rows:
             lines.append(f"... and {len(self.components) - rows} more components")
@@ -146,8 +186,8 @@ class Estimate(Replicates):
         store = Store(path)
         try:
             with store.snapshot():
-                outcomes, sums = store.read(), store.read_sums()
+                outcomes, sums, unmet = store.read(), store.read_sums(), store.read_unmet()
             moments = None if sums is None else Moments.of(sums, len(outcomes.indices), store.description)
-            return cls.of(outcomes, store.description, moments=moments)
+            return cls.of(outcomes, store.description, moments=moments, unmet=unmet)
         finally:
             store.close()

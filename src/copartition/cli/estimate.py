@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +64,7 @@ def estimate(
         target = posterior_of(options)
         moving, wanted = moving_of(options), [functional_of(text) for text in functionals]
         try:
-            with _executor(dask, processes, threads) as executor:
+            with _executor(dask, processes, threads) as executor, _warnings_as_lines():
                 t = None
                 if tuned:
                     t = cp.tune(target, wanted, seed=options["seed"], executor=executor, progress=True, **moving)
@@ -105,6 +106,23 @@ def _what_is_kept(store: str | None) -> str:
 
 
 @contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Say what a run warns of in a line, without the place in the source that it comes from."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", cp.SlowPairsWarning)
+        show = warnings.showwarning
+
+        def say(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, cp.SlowPairsWarning):
+                click.echo(f"Warning: {message}", err=True)
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = say
+        yield
+
+
+@contextmanager
 def _executor(dask: str | None, processes: bool, threads: int | None) -> Iterator[Any]:
     """Open what the options say that the run is to run on."""
     if sum([dask is not None, processes, threads is not None]) > 1:
@@ -129,6 +147,30 @@ def _numbers(values: np.ndarray) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
+def _unmet_json(e: cp.Estimate) -> dict[str, Any]:
+    """Return what is told of pairs that did not meet."""
+    if not e.censored:
+        return {}
+    found: dict[str, Any] = {}
+    if e.ordinary is not None:
+        kept = [part.ordinary for part in e.parts() if not part.streamed and part.ordinary is not None]
+        found["ordinary"] = {
+            name: [value for one in kept for value in _numbers(getattr(one, name))] for name in ("mean", "stderr")
+        }
+    if (agreement := e.agreement) is not None:
+        found["agreement"] = {
+            "verdict": agreement.verdict,
+            "pairs": len(agreement.numbers),
+            "in_different_modes": agreement.apart,
+            "rand_between": _numbers(agreement.rand_between),
+            "rand_within": _numbers(agreement.rand_within),
+            "rand_of_halves": agreement.rand_of_halves,
+            "log_density": [_numbers(row) for row in agreement.log_density],
+            "n_clusters": [_numbers(row) for row in agreement.n_clusters],
+        }
+    return found
+
+
 def _as_json(e: cp.Estimate) -> dict[str, Any]:
     """Return all of an estimate but what is streamed, of which only the names are told: `export` writes it."""
     kept = [part for part in e.parts() if not part.streamed]
@@ -143,6 +185,7 @@ def _as_json(e: cp.Estimate) -> dict[str, Any]:
         "replicates": len(e.values),
         "censored": e.censored,
         "biased": e.is_biased,
+        **_unmet_json(e),
         "warnings": e.warnings,
         "sweeps": int(e.sweeps.sum()),
         "seconds": float(e.seconds.sum()),

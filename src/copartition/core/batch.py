@@ -10,6 +10,7 @@ from copartition.core.state import Moves
 from copartition.core.types import Float1, Float2, Int1, UInt2, UShort2
 
 AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
+NEVER, AT_EVERY_END, AT_UNMET = range(3)  # where a kernel stops on its way
 
 
 class Times(NamedTuple):
@@ -42,6 +43,8 @@ class Tally(NamedTuple):
         Of the steps, see `copartition.core.state`.
     total : float64 array (components)
         The two sums of the estimator, not yet divided.
+    plain : float64 array (components that are kept)
+        The first of the two alone: the ordinary average, not yet divided. Of length 0: it is not wanted.
     h_x, h_y : float64 array (components)
         The functionals of both chains at time t.
     """
@@ -54,6 +57,7 @@ class Tally(NamedTuple):
     cost: Int1
     progress: Int1
     total: Float1
+    plain: Float1
     h_x: Float1
     h_y: Float1
 
@@ -128,7 +132,8 @@ class Batch(NamedTuple):
     order : int64 array (points)
         Scratch for random starts.
     stops : int
-        Whether to stop where chains are joined and where a replicate ends, so that its parts can be timed.
+        `AT_EVERY_END`: stop where chains are joined and where a replicate ends, so that its parts can be timed;
+        `AT_UNMET`: stop where one ends without having met, so that its chains can be looked at; or `NEVER`.
     ended : int64 array (1)
         How many replicates have ended: the number of the one at hand.
     has_begun : int64 array (1)
@@ -137,6 +142,8 @@ class Batch(NamedTuple):
         The point at which it stopped if there was no law to go on by.
     values : float64 array (replicates, components)
         The estimates H, of the components that are kept: the first ones of those that are evaluated.
+    ordinary : float64 array (replicates, components)
+        The ordinary averages of these components, without any correction; no columns where they are not wanted.
     meeting_times, met, costs : int64 arrays (replicates)
     tally : Tally
     diary : Diary
@@ -155,6 +162,7 @@ class Batch(NamedTuple):
     has_begun: Int1
     stopped_at: Int1
     values: Float2
+    ordinary: Float2
     meeting_times: Int1
     met: Int1
     costs: Int1
@@ -169,8 +177,8 @@ def number() -> np.ndarray:
     return np.zeros(1, dtype=np.int64)
 
 
-def new_tally(components: int) -> Tally:
-    """Return the tally of a replicate that has not begun."""
+def new_tally(components: int, plain: int = 0) -> Tally:
+    """Return the tally of a replicate that has not begun; the ordinary averages of so many components are wanted."""
     return Tally(
         time=number(),
         is_new=number(),
@@ -180,6 +188,7 @@ def new_tally(components: int) -> Tally:
         cost=number(),
         progress=np.zeros(2, dtype=np.int64),
         total=np.zeros(components),
+        plain=np.zeros(plain),
         h_x=np.zeros(components),
         h_y=np.zeros(components),
     )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from numba import types
 
-from copartition.core.batch import AFTER, AHEAD, CENSORED, FINISHED, TOGETHER, Batch
+from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORED, FINISHED, TOGETHER, Batch
 from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, member, outline, reference
 from copartition.core.starts import place_start
@@ -92,6 +92,8 @@ def look(model, law, pair, functionals, batch):
     if averaged:
         for c in range(len(total)):
             total[c] += h_x[c]
+        for c in range(len(tally.plain)):
+            tally.plain[c] += h_x[c]
     if corrected:
         for c in range(len(total)):
             total[c] += weight * (h_x[c] - h_y[c])
@@ -159,6 +161,8 @@ def begin_replicate(model, law, pair, stepper, batch, random):
     batch[0].record.written[0] = 0
     for c in range(len(tally.total)):
         tally.total[c] = 0.0
+    for c in range(len(tally.plain)):
+        tally.plain[c] = 0.0
     status = begin_one(model, law, x, stepper, batch, random)
     if status != DONE:
         return status
@@ -173,7 +177,7 @@ def join_chains(pair, batch):
         return DONE
     recount_pair(pair)
     tally.is_joined[0] = 1
-    return JOINED if batch[0].stops else DONE
+    return JOINED if batch[0].stops == AT_EVERY_END else DONE
 
 
 @outline
@@ -213,6 +217,8 @@ def end_replicate(batch):
     kept = b.times.horizon - b.times.burn_in + 1
     for c in range(b.values.shape[1]):
         b.values[i, c] = b.tally.total[c] / kept
+    for c in range(b.ordinary.shape[1]):
+        b.ordinary[i, c] = b.tally.plain[c] / kept
     b.meeting_times[i] = b.tally.meeting_time[0]
     b.met[i] = b.tally.stage[0] == FINISHED
     b.costs[i] = b.tally.cost[0]
@@ -249,7 +255,8 @@ def run_batch(model, law, pair, stepper, coupled, functionals, batch, sweeps):
             return status
         sweeps -= progress[STEPS] - before
         if batch.tally.stage[0] >= FINISHED:
+            is_unmet = batch.tally.stage[0] == CENSORED
             end_replicate(b)
-            if batch.stops:
+            if batch.stops == AT_EVERY_END or (batch.stops == AT_UNMET and is_unmet):
                 return DONE
     return DONE

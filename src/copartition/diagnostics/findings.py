@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.missing import missing_of
 from copartition.diagnostics.robust import heavy_tail
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
 from copartition.results import Replicates
@@ -117,6 +119,8 @@ def _answer(part: Replicates) -> str:
     is_law = part.components[0].startswith("P(")  # of which the likeliest is told
     i = int(np.argmax(part.mean)) if is_law else 0
     what = f"probability of {part.components[i][2:-1]}" if is_law else f"mean of {part.components[i]}"
+    if part.censored:
+        return f"Truncated, and so biased, the estimate of the posterior {what} is {part.mean[i]:.6g}."
     return f"The posterior {what} is {part.mean[i]:.6g}, with 95 % interval {low[i]:.6g} to {high[i]:.6g}."
 
 
@@ -130,8 +134,11 @@ def _meetings(e: Replicates) -> list[Finding]:
             f"unknown bias (a pair does not meet with a probability below {e.censored_bound():.2g}, with 95 % "
             "confidence)."
         )
-        advice = "Run again with a larger max_sweeps, or without one."
-        found.append(Finding(BAD, f"Truncated at {cap} sweeps", text, advice))
+        if missing := missing_of(e):
+            text += f" {missing.sentence}."
+        seen = _unmet(e)
+        advice = "" if seen else "Run again with a larger max_sweeps, or without one."
+        found += [Finding(BAD, f"Truncated at {cap} sweeps", text, advice), *seen]
     if e.unfinished:
         text = (
             f"the run was interrupted while {e.unfinished} replicates were under way. These are slow ones, so what is "
@@ -147,6 +154,27 @@ def _meetings(e: Replicates) -> list[Finding]:
         f"most, so the estimate is unbiased{_stopped(e)}."
     )
     return [Finding(GOOD, "Meetings", text), *_at_start(e)]
+
+
+def _unmet(e: Replicates) -> list[Finding]:
+    """Return why pairs did not meet: different modes, or a slow coupling."""
+    agreement = agreement_of(e)
+    if agreement is None:
+        return []
+    text = f"{agreement.sentence}."
+    if agreement.verdict == MODES:
+        text += " Neither kind of average can be trusted, and a larger max_sweeps alone will not help."
+        advice = (
+            "Look for modes with find_modes(posterior), which tempers chains from several starts; try more split_merge "
+            "moves or another init."
+        )
+        return [Finding(BAD, "Chains are in different modes", text, advice)]
+    text += (
+        " Both chains visit the same partitions, so it is the coupling that is slow; the ordinary averages are likely "
+        "to be near the truth."
+    )
+    advice = "Take a larger max_sweeps, or let settings='auto' (copartition tune) choose lag, blocks and moves."
+    return [Finding(CAUTION, "Chains agree, the coupling is slow", text, advice)]
 
 
 def _at_start(e: Replicates) -> list[Finding]:

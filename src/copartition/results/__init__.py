@@ -3,5 +3,6 @@
 from copartition.results.draws import Draws
 from copartition.results.meeting import MeetingTimes
 from copartition.results.replicates import Outcomes, Replicates
+from copartition.results.unmet import Course, Unmet
 
-__all__ = ["Draws", "MeetingTimes", "Outcomes", "Replicates"]
+__all__ = ["Course", "Draws", "MeetingTimes", "Outcomes", "Replicates", "Unmet"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from copartition.names import Names
 from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
+from copartition.results.unmet import Unmet
 from copartition.validation import confidence
 
 
@@ -31,6 +32,10 @@ class Outcomes(NamedTuple):
         CPU time, shared out by sweeps among replicates that ran in one call of a kernel.
     sums : Packed, optional
         Of functionals whose values are not kept, where the sums are not shared.
+    ordinary : float64 array (replicates, components), optional
+        Under a cap: the averages of the first chain of each pair, without any correction.
+    apart : tuple of Unmet
+        Under a cap: pairs that did not meet, the first ones at least.
     """
 
     indices: np.ndarray
@@ -40,19 +45,30 @@ class Outcomes(NamedTuple):
     sweeps: np.ndarray
     seconds: np.ndarray
     sums: Packed | None = None
+    ordinary: np.ndarray | None = None
+    apart: tuple[Unmet, ...] = ()
 
     def first(self, count: int) -> Outcomes:
         """Return the first so many, without sums."""
-        return Outcomes._make([*[array[:count] for array in self[:6]], None])
+        numbers = set(self.indices[:count].tolist())
+        ordinary = None if self.ordinary is None else self.ordinary[:count]
+        apart = tuple(one for one in self.apart if one.number in numbers)
+        return Outcomes._make([*[array[:count] for array in self[:6]], None, ordinary, apart])
 
     @classmethod
     def joined(cls, several: Sequence[Outcomes], below: int | None = None) -> Outcomes:
-        """Return the outcomes of several, in the order of their numbers, those below a number; without sums."""
+        """Return the outcomes of several, in the order of their numbers, those below a number; without the rest.
+
+        Ordinary averages are there if all have them.
+        """
         arrays = [np.concatenate(parts) for parts in zip(*[one[:6] for one in several], strict=True)]
         order = np.argsort(arrays[0])
         if below is not None:
             order = order[arrays[0][order] < below]
-        return cls._make([*[array[order] for array in arrays], None])
+        plain = [one.ordinary for one in several if len(one.indices)]
+        known = [one for one in plain if one is not None]
+        ordinary = np.concatenate(known)[order] if known and len(known) == len(plain) else None
+        return cls._make([*[array[order] for array in arrays], None, ordinary, ()])
 
     @classmethod
     def none(cls, components: int) -> Outcomes:
@@ -105,6 +121,12 @@ def moments_by_chunk(
         begin += about["size"]
 
 
+def _stderr(values: np.ndarray) -> np.ndarray:
+    """Return the standard error of the mean of each column; NaN for a single row."""
+    count = len(values)
+    return np.full(values.shape[1], np.nan) if count < 2 else values.std(axis=0, ddof=1) / np.sqrt(count)
+
+
 @dataclass(frozen=True, repr=False)
 class Replicates:
     """Independent replicates of an unbiased estimate, and how they were made.
@@ -130,6 +152,10 @@ class Replicates:
         The numbers of the replicates, from 0 on.
     moments : Moments, or None
         Mean and standard error of functionals whose values are not kept, one after another.
+    ordinary_values : float64 array (replicates, components), or None
+        With a cap: the ordinary average of the first chain of each pair from burn-in to horizon, without a correction.
+    unmet : tuple of Unmet
+        With a cap: the chains of pairs that did not meet, of twenty pairs at most.
     """
 
     values: np.ndarray
@@ -142,6 +168,8 @@ class Replicates:
     completed: np.ndarray | None = None
     numbers: np.ndarray | None = None
     moments: Moments | None = None
+    ordinary_values: np.ndarray | None = None
+    unmet: tuple[Unmet, ...] = ()
 
     def __repr__(self) -> str:
         about = ", ".join(f"{f['name']} of size {f['size']}" for f in self.functionals)
@@ -155,18 +183,16 @@ class Replicates:
     @property
     def stderr(self) -> np.ndarray:
         """Standard error of each component; NaN for a single replicate."""
-        count = len(self.values)
-        if count < 2:
-            kept = np.full(self.values.shape[1], np.nan)
-        else:
-            kept = self.values.std(axis=0, ddof=1) / np.sqrt(count)
-        return self._of_each(kept, "stderr")
+        return self._of_each(_stderr(self.values), "stderr")
 
     def _of_each(self, kept: np.ndarray, name: str) -> np.ndarray:
         """Return numbers of all components, in the order of the functionals, from those of the kept ones."""
         if self.moments is None:
             return kept
-        streamed = getattr(self.moments, name)
+        return self._in_order(kept, getattr(self.moments, name))
+
+    def _in_order(self, kept: np.ndarray, streamed: np.ndarray) -> np.ndarray:
+        """Return numbers of all components in the order of the functionals."""
         if not len(kept):
             return streamed
         pieces, begins = [], {False: 0, True: 0}
@@ -176,6 +202,21 @@ class Replicates:
             pieces.append((streamed if kind else kept)[begins[kind] : end])
             begins[kind] = end
         return np.concatenate(pieces)
+
+    @property
+    def ordinary(self) -> Moments | None:
+        """Mean and standard error between chains of the ordinary averages; None for a run without a cap.
+
+        What ordinary Markov chain Monte Carlo says, from the first chain of every pair, met or not: as biased as chains
+        of ``min_sweeps`` sweeps are. NaN for functionals whose values are not kept.
+        """
+        if self.ordinary_values is None:
+            return None
+        mean, stderr = self.ordinary_values.mean(axis=0), _stderr(self.ordinary_values)
+        if self.moments is None:
+            return Moments(mean, stderr)
+        unknown = np.full(len(self.moments.mean), np.nan)
+        return Moments(self._in_order(mean, unknown), self._in_order(stderr, unknown))
 
     @property
     def streamed(self) -> list[str]:
@@ -270,12 +311,16 @@ class Replicates:
             if about.get("streamed") and self.moments is not None:
                 end = begin_streamed + about["size"]
                 values, moments = self.values[:, :0], self.moments.between(begin_streamed, end)
+                here = slice(0, 0)
                 begin_streamed = end
             else:
                 end = begin + about["size"]
-                values, moments = self.values[:, begin:end], None
+                here = slice(begin, end)
+                values, moments = self.values[:, here], None
                 begin = end
-            parts.append(replace(self, values=values, moments=moments, components=Names([about]), made_by=made_by))
+            ordinary = None if self.ordinary_values is None else self.ordinary_values[:, here]
+            own: dict[str, Any] = {"values": values, "moments": moments, "ordinary_values": ordinary}
+            parts.append(replace(self, components=Names([about]), made_by=made_by, **own))
         return parts
 
     @property
@@ -293,6 +338,7 @@ class Replicates:
             met=outcomes.met,
             sweeps=outcomes.sweeps,
             seconds=outcomes.seconds,
+            ordinary_values=outcomes.ordinary,
             components=Names(description["functionals"]),
             made_by={key: value for key, value in description.items() if value is not None},
             **more,

@@ -3,7 +3,9 @@
 SQLite with a write-ahead log, so that others can read while a run goes on, and one transaction a batch, so that a
 process that is killed leaves whole batches behind. One row a replicate. A second table says how the replicates are
 made; a call that would make them differently is refused, with what differs. A third has the sums of functionals whose
-values are not kept, written in one transaction with the rows of the replicates that are in them.
+values are not kept, written in one transaction with the rows of the replicates that are in them. Two more are used by
+runs with a cap: the ordinary averages of every replicate, and the chains of the first pairs that did not meet. Files of
+the same format that were made before these were known lack them.
 """
 
 from __future__ import annotations
@@ -22,9 +24,14 @@ import numpy as np
 
 from copartition.results.replicates import Outcomes
 from copartition.results.sums import Packed, Sums, chunks, pack
+from copartition.results.unmet import MOST, Course, Unmet, packed_arrays, unpacked_arrays
 
 FORMATS = (1, 2)  # that are read; the last is written
 APPLICATION_ID = 0x636F7061  # "copa"
+EXTRAS = (
+    "CREATE TABLE IF NOT EXISTS ordinary (number INTEGER PRIMARY KEY, value BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS unmet (number INTEGER PRIMARY KEY, labels BLOB NOT NULL, course BLOB)",
+)
 IN_WORDS = {"assumptions"}  # what the description says once more, for people
 
 
@@ -63,6 +70,9 @@ class Store:
             self.description: dict[str, Any] = self._read_description()
             if description is not None:
                 _check_same(self.path, self.description, description)
+                with self._connection as c:
+                    for table in EXTRAS:
+                        c.execute(table)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"The store {str(path)!r} cannot be used: {error}.") from error
@@ -92,7 +102,8 @@ class Store:
             [row.tobytes() for row in values],
             strict=True,
         )
-        self._write(rows, [])
+        plain = [] if results.ordinary is None else zip(results.indices.tolist(), results.ordinary, strict=True)
+        self._write(rows, [], plain, results.apart)
 
     def replace_sums(self, sums: Sums) -> None:
         """Write sums, and the replicates that have been added to them: all or, if that fails, nothing.
@@ -104,19 +115,68 @@ class Store:
             for r in sums.rows
         ]
         pieces = ((k, pack(sums.totals[a:b], sums.squares[a:b])) for k, (a, b) in enumerate(chunks(len(sums.totals))))
-        self._write(rows, pieces)
+        plain = [(int(r.number), r.ordinary) for r in sums.rows if r.ordinary is not None]
+        self._write(rows, pieces, plain, [r.apart for r in sums.rows if r.apart is not None])
         sums.rows.clear()
 
-    def _write(self, rows: Iterable[tuple[Any, ...]], pieces: Iterable[tuple[int, bytes]]) -> None:
+    def _write(
+        self,
+        rows: Iterable[tuple[Any, ...]],
+        pieces: Iterable[tuple[int, bytes]],
+        plain: Iterable[tuple[int, np.ndarray]],
+        apart: Iterable[Unmet],
+    ) -> None:
         try:
             with self._open as c:
                 # What is there already is the same to the bit: a replicate depends on its number alone.
                 c.executemany("INSERT OR IGNORE INTO replicates VALUES (?, ?, ?, ?, ?, ?)", rows)
                 c.executemany("INSERT OR REPLACE INTO sums VALUES (?, ?)", pieces)
+                c.executemany("INSERT OR IGNORE INTO ordinary VALUES (?, ?)", ((i, v.tobytes()) for i, v in plain))
+                # The first ones by number, in whatever order they come: each is among the first when it comes.
+                c.executemany(
+                    "INSERT OR IGNORE INTO unmet SELECT ?1, ?2, NULL "
+                    "WHERE (SELECT count(*) FROM unmet WHERE number < ?1) < ?3",
+                    ((one.number, packed_arrays(labels=one.labels), MOST) for one in apart),
+                )
         except sqlite3.Error as error:
             raise StoreError(
                 f"The store {str(self.path)!r} cannot be written: {error}; what it holds is kept."
             ) from error
+
+    def write_courses(self, unmet: Iterable[Unmet]) -> None:
+        """Add what pairs that did not meet did when they were followed."""
+        rows = [(packed_arrays(**one.course._asdict()), one.number) for one in unmet if one.course is not None]
+        with self._open as c:
+            c.executemany("UPDATE unmet SET course = ? WHERE number = ?", rows)
+
+    def read_unmet(self, limit: int | None = None) -> tuple[Unmet, ...]:
+        """Return the first pairs that did not meet, of those whose numbers are below `limit`."""
+        if not self._has("unmet"):
+            return ()
+        below = (1 << 62) if limit is None else limit
+        query = "SELECT number, labels, course FROM unmet WHERE number < ? ORDER BY number LIMIT ?"
+        return tuple(
+            Unmet(
+                number,
+                unpacked_arrays(labels)["labels"],
+                None if course is None else Course(**unpacked_arrays(course)),
+            )
+            for number, labels, course in self._open.execute(query, (below, MOST))
+        )
+
+    def _has(self, table: str) -> bool:
+        found = self._open.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        return found.fetchone() is not None
+
+    def _read_ordinary(self, numbers: np.ndarray, size: int) -> np.ndarray | None:
+        """Return the ordinary averages of some replicates; None if they are not there of all."""
+        if not len(numbers) or not self._has("ordinary"):
+            return None
+        query = "SELECT value FROM ordinary WHERE number IN (SELECT number FROM replicates WHERE number <= ?)"
+        blobs = [row[0] for row in self._open.execute(query + " ORDER BY number", (int(numbers[-1]),))]
+        if len(blobs) != len(numbers):
+            return None
+        return np.frombuffer(b"".join(blobs)).reshape(len(numbers), size)
 
     def read_sums(self) -> Sums | None:
         """Return the sums of functionals whose values are not kept; None if all are."""
@@ -140,7 +200,8 @@ class Store:
         pieces = [Outcomes.none(size)]
         while rows := cursor.fetchmany(20_000):
             pieces.append(_results_of(rows, size))
-        return Outcomes.joined(pieces)
+        outcomes = Outcomes.joined(pieces)
+        return outcomes._replace(ordinary=self._read_ordinary(outcomes.indices, size))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -250,6 +311,8 @@ def _create(path: Path, description: dict[str, Any]) -> None:
                 "met INTEGER NOT NULL, sweeps INTEGER NOT NULL, seconds REAL NOT NULL, value BLOB NOT NULL)"
             )
             c.execute("CREATE TABLE sums (chunk INTEGER PRIMARY KEY, packed BLOB NOT NULL)")
+            for table in EXTRAS:
+                c.execute(table)
             rows = [(key, _encoded(value)) for key, value in description.items()]
             c.executemany("INSERT INTO description VALUES (?, ?)", rows)
         connection.close()

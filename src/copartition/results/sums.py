@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from copartition.results.unmet import Unmet
+
 CHUNK = 1 << 16  # components that are packed, stored and converted at a time
 STRETCHES = 64  # of the components, each with a lock of its own
 NEARLY = 0.01  # how far a whole number may be off after many additions of fractions
@@ -27,7 +29,10 @@ TOO_LARGE = "too large to be summed exactly; keep them (keep_values=True)"
 
 
 class Row(NamedTuple):
-    """What is known of one replicate whose values are in the sums; `values` are those that are kept."""
+    """What is known of one replicate whose values are in the sums; `values` are those that are kept.
+
+    Under a cap also the ordinary averages of these, and the chains of a pair that did not meet.
+    """
 
     number: int
     meeting_time: int
@@ -35,6 +40,8 @@ class Row(NamedTuple):
     sweeps: int
     seconds: float
     values: np.ndarray
+    ordinary: np.ndarray | None = None
+    apart: Unmet | None = None
 
 
 class Packed(NamedTuple):

@@ -111,7 +111,8 @@ def estimate_within(
     choice = given.completed(settings, target, functional, seed, executor, progress)
     job = make_job(target, functional, choice, seed, None, keeps_all=True)
     check_memory(job, workers)
-    rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=True), workers, executor, progress, "workers"))
+    shifts = _Shifts(job, deadline, unbiased=True)
+    rows = _rows_of(run_all(shifts, workers, executor, progress, "workers", has_cap=False))
     description = describe(job, choice.init) | {"deadline": repr(deadline)}
     return Estimate.of(_outcomes(rows), description, completed=np.array([row.completed for row in rows]))
 
@@ -163,7 +164,7 @@ def _rows_of(batches: list[_ShiftRows]) -> list[_Shift]:
 
 def _outcomes(rows: list[_Shift]) -> Outcomes:
     columns = [np.array(column) for column in list(zip(*rows, strict=True))[:5]]
-    return Outcomes._make([np.arange(len(rows)), *columns, None])
+    return Outcomes._make([np.arange(len(rows)), *columns, None, None, ()])
 
 
 def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:
@@ -202,7 +203,9 @@ def _run_until(
         if isinstance(deadline, Sweeps) and may_stop:
             limit = max(1, deadline.count - spent - runner.sweeps)
         runner.advance(chunks.next(limit))
+        pause.tell(runner.glance())
         if may_stop and runner.ended == 0 and _passed(deadline, begin, spent + runner.sweeps):
+            pause.tell(None)
             return True
     return _passed(deadline, begin, spent + runner.sweeps)
 

@@ -19,13 +19,15 @@ from copartition.results import Outcomes
 from copartition.results.store import Store
 from copartition.runs.choice import Choice, make_job
 from copartition.runs.description import describe
+from copartition.runs.following import follow
 from copartition.runs.keeping import Kept, seconds_a_batch
 from copartition.runs.memory import check_memory
+from copartition.runs.patience import Patience
 from copartition.runs.progress import Monitor, Running, Watch, bar_for
 from copartition.runs.replicates import Failure
 from copartition.runs.schedule import Schedule
 from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
-from copartition.runs.workers import workers_for
+from copartition.runs.workers import lasting, workers_for
 from copartition.targets.base import Target
 
 
@@ -87,7 +89,9 @@ def estimate(
         Replicate i draws from ``SeedSequence(seed, spawn_key=(i,))``: the same bits on any executor.
     max_sweeps : int, optional
         A cap on the sweeps of a pair. Pairs that have not met by then are truncated and **make the estimate biased**;
-        the result says so. Left out, every pair runs until it meets.
+        the result says so, gives the ordinary averages of the chains beside the truncated ones (`Estimate.ordinary`),
+        and says why pairs did not meet (`Estimate.agreement`). Left out, every pair runs until it meets, and a
+        `SlowPairsWarning` tells where that takes very long.
     executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
         Where replicates run: threads, on all cores or as many as given; processes; an executor; a Dask cluster.
     store : path, optional
@@ -120,14 +124,18 @@ def estimate(
     failures: list[Failure] = []
     wanted = kept.begun
     try:
-        with _reporting(progress, kept) as (announce, watch), workers_for(executor, job) as workers:
-            while not failures and (more := _more(kept, rule, wanted)) is not None:
-                wanted = more
-                kept.begin(wanted)
-                announce(wanted)
-                schedule = Schedule(kept.missing(wanted), kept.add, watch, seconds_a_batch(job))
-                schedule.run(workers)
-                failures = schedule.failures
+        with lasting(executor) as place:
+            with _reporting(progress, kept) as (announce, watch), workers_for(place, job) as workers:
+                waiting = watch if job.settings.cap else Patience(watch, kept.batches, kept.sweeps_to_meet)
+                while not failures and (more := _more(kept, rule, wanted)) is not None:
+                    wanted = more
+                    kept.begin(wanted)
+                    announce(wanted)
+                    schedule = Schedule(kept.missing(wanted), kept.add, waiting, seconds_a_batch(job))
+                    schedule.run(workers)
+                    failures = schedule.failures
+            if not failures:
+                kept.add_courses(follow(job, kept.unmet, place))
         seen = kept.seen(wanted)
         outcome = rule.outcome(seen)
         if kept.store is not None and not failures:

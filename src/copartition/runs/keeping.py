@@ -14,6 +14,7 @@ from copartition.results import Outcomes
 from copartition.results.replicates import Moments, moments_by_chunk
 from copartition.results.store import Store, StoreError
 from copartition.results.sums import Sums
+from copartition.results.unmet import MOST, Unmet
 from copartition.runs.replicates import Job
 from copartition.runs.schedule import SECONDS_A_BATCH
 
@@ -77,7 +78,9 @@ class Kept:
         self.sums = None if not streamed else Sums(streamed, lists_rows=False) if store is None else store.read_sums()
         self.batches = [Outcomes.none(kept)]
         self.begun = 0
+        self.unmet: tuple[Unmet, ...] = ()
         if store is not None:
+            self.unmet = store.read_unmet(most)
             self.batches.append(store.read(None if streamed else most))
             self.begun = store.description.get("begun", 0) if streamed else 0
             more = max(self.begun, int(self.batches[-1].indices.max(initial=-1)) + 1)
@@ -110,7 +113,8 @@ class Kept:
                 self.sums.merge(results.sums)
             if time.monotonic() >= self._next_write:
                 self._write_sums()
-        self.batches.append(results._replace(sums=None))
+        self.unmet = tuple(sorted([*self.unmet, *results.apart], key=lambda one: one.number)[:MOST])
+        self.batches.append(results._replace(sums=None, apart=()))
         self.listener(results)
 
     def _write_sums(self) -> None:
@@ -124,6 +128,11 @@ class Kept:
         end = time.monotonic()
         self._next_write = end + max(SECONDS_BETWEEN_WRITES, (end - begin) / SHARE_OF_WRITING)
 
+    def sweeps_to_meet(self) -> np.ndarray:
+        """Return the coupled sweeps that the pairs took that have met."""
+        times = np.concatenate([batch.meeting_times[batch.met] for batch in self.batches])
+        return times - self._description["settings"]["lag"]
+
     def seen(self, count: int) -> Seen:
         """Return the replicates below `count`."""
         return Seen(Outcomes.joined(self.batches, count), self.sums, self._description)
@@ -131,7 +140,14 @@ class Kept:
     def estimate(self, seen: Seen, description: dict[str, Any]) -> Estimate:
         """Return what the replicates amount to. The sums are used up."""
         moments = None if self.sums is None else Moments.of(self.sums, seen.count, description)
-        return Estimate.of(seen.outcomes, description, moments=moments)
+        return Estimate.of(seen.outcomes, description, moments=moments, unmet=self.unmet)
+
+    def add_courses(self, followed: dict[int, Unmet]) -> None:
+        """Take in what pairs that did not meet did afterwards, by their numbers."""
+        self.unmet = tuple(followed.get(one.number, one) for one in self.unmet)
+        if self.store is not None:
+            self._write_sums()
+            self.store.write_courses(followed.values())
 
     def close(self) -> None:
         """Write what is not written yet, and close the file."""

@@ -50,7 +50,8 @@ def memory_needed(job: Job, replicates: int) -> int:
     a = job.arranged
     # Two arrays of sums, half of one for long replicates; what is evaluated as it is stands in three arrays more.
     streamed = 20 * a.n_streamed + 24 * sum(f.size for f in a.summed)
-    return streamed + 8 * a.n_kept * (replicates if a.n_kept > 1000 else 1)
+    averages = 1 if job.settings.cap is None else 2  # with a cap, the ordinary ones too
+    return streamed + 8 * averages * a.n_kept * (replicates if a.n_kept > 1000 else 1)
 
 
 def check_memory(job: Job, replicates: int) -> None:

@@ -19,7 +19,7 @@ from copartition.chains.pair import couple
 from copartition.chains.start import Beginning, start_refusal
 from copartition.chains.step import Step
 from copartition.core import status as kernel_status
-from copartition.core.batch import Batch, Question, Times, new_diary, new_tally, number
+from copartition.core.batch import AT_EVERY_END, AT_UNMET, NEVER, Batch, Question, Times, new_diary, new_tally, number
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.estimator import run_batch
 from copartition.core.random import stream
@@ -28,8 +28,10 @@ from copartition.core.steps import reset_chain
 from copartition.core.together import count_pairs
 from copartition.functionals import Functional, arranged, evaluate_at
 from copartition.functionals.base import nothing
+from copartition.partition import canonical
 from copartition.results import Outcomes
 from copartition.results.sums import Row, Sums, whole_numbers
+from copartition.results.unmet import MOST, Unmet
 from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
 from copartition.runs.streaming import Arrangement, Gatherer
 from copartition.targets.base import Target
@@ -113,7 +115,7 @@ class Job:
             here = Sums(self.arranged.n_streamed)
             outcomes, failure = replace(self, sums=here).run(numbers, pause)
             return outcomes._replace(sums=here.packed()), failure
-        runner = Runner(self, numbers)
+        runner = Runner(self, numbers, keeps_ordinary=self.settings.cap is not None)
         failure = None
         try:
             runner.run(pause)
@@ -147,6 +149,8 @@ class Runner:
         Keep distances, and differences of the functionals, of chains that run together.
     times_parts : bool
         Tell the CPU time of coupled sweeps from that of the lead, by the clock where the lead is long.
+    keeps_ordinary : bool
+        Keep the ordinary averages of first chains, and the chains of the first pairs that do not meet.
     """
 
     def __init__(
@@ -155,8 +159,11 @@ class Runner:
         keys: Sequence[int] | Sequence[tuple[int, ...]],
         keeps_diary: bool = False,
         times_parts: bool = False,
+        keeps_ordinary: bool = False,
     ) -> None:
         self.job = job
+        self._keeps_ordinary = keeps_ordinary
+        self.apart: list[Unmet] = []
         self._stops = times_parts and job.settings.lag * job.target.n_points >= LONG
         self._keys = [key if isinstance(key, tuple) else (int(key),) for key in keys]
         self.indices = np.array([key[-1] for key in self._keys], dtype=np.int64)
@@ -176,6 +183,10 @@ class Runner:
         job, s, count = self.job, self.job.settings, len(self._keys)
         in_python = not all(f.is_compiled for f in job.arranged.evaluated)
         lines = max(1, min(LINES, CELLS // max(1, job.size))) if keeps_diary else 0
+        plain = job.arranged.n_kept if self._keeps_ordinary else 0
+        stops = AT_UNMET if self._keeps_ordinary else NEVER
+        if self._stops or job.arranged.streamed:
+            stops = AT_EVERY_END
         return Batch(
             times=Times(s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
             seeds=np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
@@ -183,15 +194,16 @@ class Runner:
             start_steps=job.start.sweeps,
             start_moves=moves_of(job.target.model, job.start.split_merge),
             order=np.zeros(job.target.n_points, dtype=np.int64),
-            stops=int(self._stops or bool(job.arranged.streamed)),
+            stops=stops,
             ended=number(),
             has_begun=number(),
             stopped_at=number(),
             values=np.zeros((count, job.arranged.n_kept)),
+            ordinary=np.zeros((count, plain)),
             meeting_times=np.zeros(count, dtype=np.int64),
             met=np.zeros(count, dtype=np.int64),
             costs=np.zeros(count, dtype=np.int64),
-            tally=new_tally(job.size),
+            tally=new_tally(job.size, plain),
             diary=new_diary(lines, job.size),
             record=job.arranged.record(),
             question=Question(int(in_python), number()),
@@ -234,8 +246,16 @@ class Runner:
     def outcomes(self) -> Outcomes:
         """Return the outcomes of the replicates that have ended."""
         n, b = self.finished, self._batch
+        there = set(self.indices[:n].tolist())
         return Outcomes(
-            self.indices[:n], b.values[:n], b.meeting_times[:n], b.met[:n] == 1, b.costs[:n], self._seconds[:n]
+            self.indices[:n],
+            b.values[:n],
+            b.meeting_times[:n],
+            b.met[:n] == 1,
+            b.costs[:n],
+            self._seconds[:n],
+            ordinary=b.ordinary[:n] if self._keeps_ordinary else None,
+            apart=tuple(one for one in self.apart if one.number in there),
         )
 
     def coupled_seconds(self) -> np.ndarray:
@@ -257,8 +277,20 @@ class Runner:
         spent = (self._costs() - cost)[first:last]
         share = spent / spent.sum() if spent.sum() > 0 else np.full(last - first, 1.0 / (last - first))
         self._seconds[first:last] += (time.thread_time() - begin) * share
+        if self._keeps_ordinary and self.ended > first and not self._batch.met[self.ended - 1]:
+            self._note_unmet(self.ended - 1)
         if self.job.sums is not None and self.ended > first:
             self._add_to_sums(first, self.job.sums)
+
+    def _note_unmet(self, i: int) -> None:
+        """Write down where the chains of replicate i are, which has just ended without meeting, if it is a first."""
+        if len(self.apart) == MOST:
+            return
+        keep = canonical if self.job.target.model.palette == 0 else np.asarray
+        labels = np.array([keep(chain.labels) for chain in (self._pair.x, self._pair.y)], dtype=np.int32)
+        self.apart.append(Unmet(int(self.indices[i]), labels))
+        if len(self.apart) == MOST and self._batch.stops == AT_UNMET:
+            self._batch = self._batch._replace(stops=NEVER)
 
     def _add_to_sums(self, i: int, sums: Sums) -> None:
         """Add to the sums what replicate i, which has just ended, came to."""
@@ -279,7 +311,9 @@ class Runner:
             self._seconds[i] += time.thread_time() - begin
             met = bool(batch.met[i])
             row = self.indices[i], batch.meeting_times[i], met, batch.costs[i], self._seconds[i], batch.values[i]
-            sums.note(Row(*row))
+            ordinary = batch.ordinary[i] if self._keeps_ordinary else None
+            apart = self.apart[-1] if self.apart and self.apart[-1].number == self.indices[i] else None
+            sums.note(Row(*row, ordinary, apart))
         self._added += 1
 
     def _costs(self) -> np.ndarray:

@@ -62,7 +62,15 @@ def summary_columns(e: Replicates) -> dict[str, np.ndarray]:
         "low": low,
         "high": high,
         "biased": np.full(len(e.components), e.is_biased),
+        **_ordinary_columns(e),
     }
+
+
+def _ordinary_columns(e: Replicates) -> dict[str, np.ndarray]:
+    """Return the ordinary averages, where pairs did not meet and the mean is truncated."""
+    if not e.censored or e.ordinary is None:
+        return {}
+    return {"ordinary_mean": e.ordinary.mean, "ordinary_stderr": e.ordinary.stderr}
 
 
 def pair_columns(e: Replicates) -> dict[str, np.ndarray]:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.consensus import UNSURE, Consensus, consensus_of, is_about_one
-from copartition.diagnostics.findings import verdict_of
+from copartition.diagnostics.findings import BAD, CAUTION, verdict_of
+from copartition.diagnostics.missing import missing_of
 from copartition.results import Replicates
 from copartition.validation import shorten
 from copartition.view import plots
@@ -65,6 +67,7 @@ def _content(e: Replicates, title: str) -> dict[str, Any]:
     clusters = [consensus_of(e)] if _has_clusters(e) else []
     return {
         "title": title,
+        "unmet": _unmet(e) if e.censored else None,
         "verdict": verdict_of(e, clusters),
         "rows": [row for part in e.parts() for row in _rows(part)],
         "consensus": [str(c).splitlines() for c in clusters],
@@ -73,6 +76,61 @@ def _content(e: Replicates, title: str) -> dict[str, Any]:
         "assumptions": e.made_by.get("assumptions", []),
         "making": _making(e),
     }
+
+
+def _unmet(e: Replicates) -> dict[str, Any]:
+    """Return what the page says first of pairs that did not meet: why, and both kinds of averages."""
+    agreement, missing = agreement_of(e), missing_of(e)
+    assert missing is not None
+    title = f"{e.censored} of {len(e.met)} pairs did not meet"
+    sentences = [f"{missing.sentence}."]
+    pairs = []
+    if agreement is not None:
+        title = f"{title}: {agreement.verdict}"
+        halves = f"the consensus of one half of the chains and that of the other, {agreement.rand_of_halves:.2f}"
+        sentences.insert(0, f"{agreement.sentence}; that of {halves}.")
+        pairs = [
+            {
+                "number": f"{number}",
+                "log_density": " and ".join(f"{value:.1f}" for value in agreement.log_density[i]),
+                "clusters": " and ".join(f"{value:.1f}" for value in agreement.n_clusters[i]),
+                "rand": f"{agreement.rand_between[i]:.2f}",
+                "within": f"{agreement.rand_within[i]:.2f}",
+                "modes": "different modes" if agreement.differs[i].any() else "the same",
+            }
+            for i, number in enumerate(agreement.numbers)
+        ]
+    is_slow = agreement is not None and agreement.verdict != MODES
+    return {
+        "level": CAUTION if is_slow else BAD,
+        "title": f"{title}.",
+        "sentences": sentences,
+        "rows": _both_averages(e, missing.step, missing.is_bound),
+        "lag": missing.lag,
+        "pairs": pairs,
+    }
+
+
+def _both_averages(e: Replicates, steps: np.ndarray, bounds: np.ndarray) -> list[dict[str, str]]:
+    """Return the rows of the table of truncated and ordinary averages."""
+    rows, begin = [], 0
+    for part in e.parts():
+        count = len(part.components)
+        shown = count if count <= ROWS else SHOWN
+        plain = part.ordinary
+        for c in range(shown):
+            step = steps[begin + c]
+            known = plain is not None and np.isfinite(plain.mean[c])
+            rows.append(
+                {
+                    "name": part.components[c],
+                    "truncated": f"{part.mean[c]:.6g} ± {part.stderr[c]:.2g}",
+                    "ordinary": f"{plain.mean[c]:.6g} ± {plain.stderr[c]:.2g}" if plain and known else "not kept",
+                    "step": "not known" if np.isnan(step) else f"{step:.2g}" + ("" if bounds[begin + c] else " *"),
+                }
+            )
+        begin += count
+    return rows
 
 
 def _rows(part: Replicates) -> list[dict[str, str]]:

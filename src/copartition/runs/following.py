@@ -1,0 +1,85 @@
+"""Pairs that did not meet are looked at more closely: each of their chains runs on alone for a while.
+
+What a chain does by itself is the measure for how far two chains are apart, see `copartition.diagnostics.agreement`.
+Chain c of replicate i draws from ``SeedSequence(seed, spawn_key=(FOLLOW, i, c))``, which nothing else draws from, so
+that what is found has the same bits on any executor, and no replicate is changed by it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.density import grow_partition, log_density_of
+from copartition.core.compiling import prepare
+from copartition.core.random import stream
+from copartition.core.steps import make_steps, reset_chain
+from copartition.results import Course, Unmet
+from copartition.runs.everything import run_all
+from copartition.runs.pacing import Pause
+from copartition.runs.replicates import Job
+
+RECORDS = 20
+SWEEPS = 5  # between records
+POINTS = 2000  # whose labels are kept
+FOLLOW = int.from_bytes(b"unmet", "big")
+
+
+class _Courses(NamedTuple):
+    """What some pairs did."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    pairs: list[Unmet]
+
+
+@dataclass(frozen=True)
+class Following:
+    """Pairs whose chains are run on."""
+
+    job: Job
+    unmet: tuple[Unmet, ...]
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Courses, None]:
+        """Follow some pairs, one after another, in this thread."""
+        job, found, seconds = self.job, [], []
+        prepare(make_steps, reset_chain, grow_partition, job.step.alone, *job.target.kernels)
+        for number in numbers:
+            begin = time.thread_time()
+            one = self.unmet[number]
+            found.append(one._replace(course=_course(job, one, pause)))
+            seconds.append(time.thread_time() - begin)
+        return _Courses(np.array(numbers), np.array(seconds), found), None
+
+
+def _course(job: Job, one: Unmet, pause: Pause) -> Course:
+    """Run both chains of a pair on, each alone."""
+    points = np.unique(np.linspace(0, job.target.n_points - 1, min(job.target.n_points, POINTS)).astype(np.int64))
+    log_density = np.zeros((2, RECORDS))
+    n_clusters = np.zeros((2, RECORDS), dtype=np.int64)
+    labels = np.zeros((2, RECORDS, len(points)), dtype=np.int32)
+    stepper = job.step.stepper(job.target)
+    for c in range(2):
+        random = stream(job.seed, FOLLOW, one.number, c)
+        chain = chain_at(job.target, one.labels[c].astype(np.int64))
+        for t in range(RECORDS):
+            pause()
+            chain = advance_chain(job.target, stepper, chain, random, SWEEPS)
+            log_density[c, t] = log_density_of(job.target, chain.labels)
+            n_clusters[c, t] = len(np.unique(chain.labels))
+            labels[c, t] = chain.labels[points]
+    return Course(log_density, n_clusters, labels)
+
+
+def follow(job: Job, unmet: tuple[Unmet, ...], executor: Any) -> dict[int, Unmet]:
+    """Follow the pairs that have not been followed yet; return them by the numbers of their replicates."""
+    todo = tuple(one for one in unmet if one.course is None)
+    if not todo:
+        return {}
+    batches = run_all(Following(replace(job, sums=None), todo), len(todo), executor, False, "pairs that did not meet")
+    return {one.number: one for batch in batches for one in batch.pairs}
