@@ -58,7 +58,7 @@ def test_page_on_trust_runs(capsys):
     for code in blocks("docs/trust.md"):
         exec(compile(code, "docs/trust.md", "exec"), scope)
     out = capsys.readouterr().out
-    assert "min_sweeps is 10 times the burn_in" in out
+    assert "times the burn_in: up to 25 processors" in out
     assert "total variation at most 0.01 after" in out
     assert "NOT UNBIASED" in out
     assert "cluster(s) of" in out

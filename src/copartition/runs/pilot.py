@@ -218,15 +218,17 @@ class _Pilot:
         if self.chosen.pairs.censored > UNMET * TRIAL_PAIRS:
             tried = "; ".join(f"{trial.candidate}: {trial.pairs.censored}" for trial in self.trials)
             raise TuningError(
-                f"Of {TRIAL_PAIRS} pairs so many did not meet within {first.pairs.max_sweeps} sweeps, a tenth of "
-                f"max_sweeps ({tried}): no settings can be recommended. Raise max_sweeps, try another init or more "
-                "split_merge moves, or take an estimate with a max_sweeps of its own, which says what is wrong."
+                f"Of {TRIAL_PAIRS} pairs so many did not meet within {first.pairs.max_sweeps} sweeps ({tried}): no "
+                f"settings can be recommended. Raise max_sweeps, now {self.max_sweeps}, of which the pilot spends a "
+                "tenth on its first pairs; try another init or more split_merge moves; or take an estimate under a "
+                "max_sweeps of its own, which says whether chains are in different modes."
             )
 
     def _try(self, one: Candidate) -> Trial:
         """Run a few pairs with a step."""
-        cap = max(TRIAL_LAG, self.max_sweeps // 10)
-        job = pair_job(self.target, (), one.step, self._start, TRIAL_LAG, cap, self._next_seed())
+        lag = min(TRIAL_LAG, self.max_sweeps)
+        cap = min(self.max_sweeps, lag + self.max_sweeps // 10)
+        job = pair_job(self.target, (), one.step, self._start, lag, cap, self._next_seed())
         m, _ = watch_pairs(PairJob(job, False, NOTHING), TRIAL_PAIRS, self._executor, self._progress, "trial")
         self._count(m)
         self.trials.append(Trial(one, m))
@@ -381,12 +383,8 @@ def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, horizon: int, tai
         f"Pairs with lag {last.lag} met after {coupled.mean():.1f} sweeps on average, 99 % of them within {quantile}. "
         f"After {last.lag} sweeps a chain is within {max(last.tv, 0.001):.2g} of its target in total variation.",
         f"With a burn_in of {burn_in}, corrections add about {added} to the variance of a replicate{longer}.",
-        f"min_sweeps is {horizon} times the burn_in, for up to {pilot.processors} processors: "
-        + (
-            "many, and short replicates serve them best."
-            if pilot.processors > MANY_PROCESSORS
-            else "few long replicates."
-        ),
+        f"min_sweeps is {horizon} times the burn_in: up to {pilot.processors} processors (processors) are best off with "
+        + ("many short replicates." if pilot.processors > MANY_PROCESSORS else "few long replicates."),
         "A lag as long as the burn_in costs nothing and keeps corrections small.",
         f"The same precision takes about {work:.2f} times the sweeps of an ordinary chain that need not burn in.",
         *still,
