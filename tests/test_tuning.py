@@ -290,7 +290,7 @@ def test_sweeps_to_one_percent():
 
 
 def two_crowds():
-    """Two clusters that are far apart, of which nothing is uncertain, and points between two others, of which much is."""
+    """Two clusters that are far apart, of which nothing is uncertain, and a cloud of which much is."""
     rng = np.random.default_rng(5)
     crowds = [rng.normal(at, 0.5, (20, 2)) for at in (-20.0, 20.0)]
     between = rng.normal(0, 1.5, (20, 2))

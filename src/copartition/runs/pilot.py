@@ -383,8 +383,8 @@ def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, horizon: int, tai
         f"Pairs with lag {last.lag} met after {coupled.mean():.1f} sweeps on average, 99 % of them within {quantile}. "
         f"After {last.lag} sweeps a chain is within {max(last.tv, 0.001):.2g} of its target in total variation.",
         f"With a burn_in of {burn_in}, corrections add about {added} to the variance of a replicate{longer}.",
-        f"min_sweeps is {horizon} times the burn_in: up to {pilot.processors} processors (processors) are best off with "
-        + ("many short replicates." if pilot.processors > MANY_PROCESSORS else "few long replicates."),
+        f"min_sweeps is {horizon} times the burn_in: up to {pilot.processors} processors (processors) are best off "
+        "with " + ("many short replicates." if pilot.processors > MANY_PROCESSORS else "few long replicates."),
         "A lag as long as the burn_in costs nothing and keeps corrections small.",
         f"The same precision takes about {work:.2f} times the sweeps of an ordinary chain that need not burn in.",
         *still,
