@@ -200,6 +200,20 @@ class Mixture:
         return math.log(probability) + sum(self.log_cluster(members) for members in clusters(labels))
 
 
+class Tempered:
+    """The density of a partition with that of the data raised to a power, and the prior left as it is."""
+
+    def __init__(self, density, beta):
+        self.density, self.beta, self.less = density, beta, getattr(density, "less", 0.0)
+
+    def log_cluster(self, members):
+        return self.beta * self.density.log_cluster(members)
+
+    def log_density(self, labels):
+        of_data = sum(self.density.log_cluster(members) for members in clusters(labels))
+        return self.density.log_density(labels) - (1.0 - self.beta) * of_data
+
+
 def student(x, degrees, mean, scale):
     """Log density of a t law with this square of its scale."""
     z = (x - mean) ** 2 / scale

@@ -53,6 +53,18 @@ def test_page_on_estimates_runs(capsys, tmp_path):
 
 
 @pytest.mark.compiled
+def test_page_on_modes_runs(capsys):
+    (code,) = blocks("docs/modes.md")
+    scope: dict = {}
+    exec(compile(code, "docs/modes.md", "exec"), scope)
+    out = capsys.readouterr().out
+    assert scope["pairs"].met.all()
+    assert "True hidden\nHIDDEN MODE: " in out
+    assert out.endswith("on average.\n")
+    assert scope["better"].verdict == "none"
+
+
+@pytest.mark.compiled
 def test_page_on_trust_runs(capsys):
     scope: dict = {}
     for code in blocks("docs/trust.md"):

@@ -13,10 +13,8 @@ import scipy.stats
 from click.testing import CliRunner
 
 import copartition as cp
-import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.chains.density import log_density_of
 from copartition.chains.start import check_start
 from copartition.chains.step import Step
 from copartition.cli import main
@@ -72,24 +70,7 @@ def with_pairs(*courses):
     return type(e)(**{**e.__dict__, "met": met, "unmet": unmet})
 
 
-# --- the log density -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", [name for name in small.TARGETS if name != "coloring"])
-def test_log_densities_are_those_written_down_up_to_a_constant(name):
-    target, density = small.TARGETS[name]()
-    assert target.is_exchangeable or name == "bernoulli"
-    if not target.is_exchangeable:
-        assert np.isnan(log_density_of(target, np.zeros(5)))
-        return
-    partitions = list(naive.all_partitions(5))
-    found = np.array([log_density_of(target, np.array(labels)) for labels in partitions])
-    expected = np.array([density.log_density(labels) for labels in partitions])
-    assert np.ptp(found - expected) < 1e-9
-
-
-def test_a_law_without_a_density_that_can_be_computed_has_none():
-    assert np.isnan(log_density_of(small.coloring()[0], np.array([0, 1, 0, 1, 0])))
+# --- agreement -------------------------------------------------------------------------------------------------------
 
 
 def test_adjusted_rand_is_that_of_others():

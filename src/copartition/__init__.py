@@ -6,6 +6,7 @@ Import it as ``import copartition as cp``. Everything public is named here.
 from copartition._version import __version__
 from copartition.answers import Estimate, Sample
 from copartition.chains.chain import conditional
+from copartition.chains.density import log_density
 from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import Start
 from copartition.couplings.base import Coupling, partner
@@ -17,6 +18,7 @@ from copartition.couplings.path import Path
 from copartition.couplings.transport import Transport
 from copartition.diagnostics.bounds import sweeps_needed, tv_bound, wasserstein_bound
 from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import (
     Functional,
@@ -41,6 +43,7 @@ from copartition.runs.consensus import consensus
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.meeting import meeting_times
+from copartition.runs.modes import find_modes
 from copartition.runs.patience import SlowPairsWarning
 from copartition.runs.pilot import TuningError, tune
 from copartition.runs.sampling import sample
@@ -93,6 +96,7 @@ __all__ = [
     "MeetingTimes",
     "Mixture",
     "MixtureOfFiniteMixtures",
+    "Modes",
     "NormalInverseGamma",
     "NormalInverseWishart",
     "Path",
@@ -125,10 +129,12 @@ __all__ = [
     "estimate",
     "estimate_within",
     "evaluation",
+    "find_modes",
     "functional",
     "hamming_distance",
     "largest_clusters",
     "leave_cluster",
+    "log_density",
     "log_merge",
     "log_predictive",
     "meeting_times",

@@ -174,8 +174,17 @@ NO_BLOCKS = BlockPlan(0, 0, 0, 0, np.zeros(0, dtype=np.int64), np.zeros((0, 0), 
 NO_PARTNERS = np.zeros((0, 0), dtype=np.int32)
 
 
-def moves_of(model: Model, count: int, partners: np.ndarray = NO_PARTNERS, blocks: BlockPlan = NO_BLOCKS) -> Moves:
-    """Return so many split-merge moves and updates of blocks after each sweep, and room for them."""
+def moves_of(
+    model: Model,
+    count: int,
+    partners: np.ndarray = NO_PARTNERS,
+    blocks: BlockPlan = NO_BLOCKS,
+    power: float = 1.0,
+) -> Moves:
+    """Return so many split-merge moves and updates of blocks after each sweep, and room for them.
+
+    Moves are of a target that is tempered by `power`; updates of blocks know nothing of that.
+    """
     sizes = len(model.log_size) if count > 0 else 1
     log_grown = np.zeros(sizes)
     log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
@@ -183,7 +192,7 @@ def moves_of(model: Model, count: int, partners: np.ndarray = NO_PARTNERS, block
     sides = empty_chain(sizes - 1, widths_of(model), 4)
     room = Dealing(order, members, moved, np.zeros(1, dtype=np.int64), sides)
     n_points = len(model.log_size) - 1 if blocks.number > 0 else 0
-    return Moves(count, log_grown, partners, room, Blocks(*blocks, _room_for_blocks(model, blocks, n_points)))
+    return Moves(count, log_grown, partners, room, Blocks(*blocks, _room_for_blocks(model, blocks, n_points)), power)
 
 
 def _room_for_blocks(model: Model, blocks: BlockPlan, n_points: int) -> Block:

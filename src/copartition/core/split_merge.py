@@ -125,7 +125,7 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     room = moves[0].room
     sides = member(member(moves, ROOM), SIDES)
     s = sides[0]
-    labels, log_size = chain[0].labels, model[0].log_size
+    labels, log_size, power = chain[0].labels, model[0].log_size, moves[0].power
     cluster_i = labels[draw.i]
     by_predictive, keeps = law[0].has_log_merge == 0, law[0].keeps
     log_ratio = begin_sides(model, law, sides, draw.i, draw.j)
@@ -138,8 +138,8 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     for position in range(count):
         n = room.members[position]
         law[0].log_predictive(model, sides, rows, n)
-        of_i = s.weights[0] + log_size[s.sizes[0]]
-        of_j = s.weights[1] + log_size[s.sizes[1]]
+        of_i = power * s.weights[0] + log_size[s.sizes[0]]
+        of_j = power * s.weights[1] + log_size[s.sizes[1]]
         if not (of_i < np.inf and of_j < np.inf):
             return noted, np.nan, np.nan
         lead = of_i - of_j
@@ -183,7 +183,7 @@ def try_split(model, law, chain, moves, draw):
     if law[0].has_log_merge:
         log_ratio = -law[0].log_merge(model, sides, 0, 1)
     old, new = c.labels[draw.i], c.n_clusters[0]
-    log_ratio += log_prior_of_split(model, moves, new, s.sizes[0], s.sizes[1])
+    log_ratio = moves[0].power * log_ratio + log_prior_of_split(model, moves, new, s.sizes[0], s.sizes[1])
     if log_ratio != log_ratio or log_q != log_q:
         return UNDEFINED
     if not math.log(1.0 - draw.u) <= log_ratio - log_q:
@@ -213,7 +213,7 @@ def try_merge(model, law, chain, moves, draw):
     log_ratio = 0.0
     enough = -np.inf
     if law[0].has_log_merge:
-        log_ratio = law[0].log_merge(model, chain, kept, lost) + log_prior
+        log_ratio = moves[0].power * law[0].log_merge(model, chain, kept, lost) + log_prior
         if log_ratio != log_ratio:
             return UNDEFINED
         if not log_u <= log_ratio:
@@ -221,7 +221,7 @@ def try_merge(model, law, chain, moves, draw):
         enough = log_u - log_ratio
     _, log_q, log_split = deal_out(model, law, chain, moves, draw, False, enough)
     if law[0].has_log_merge == 0:
-        log_ratio = log_prior - log_split
+        log_ratio = log_prior - moves[0].power * log_split
     if log_ratio != log_ratio or log_q != log_q:
         return UNDEFINED
     if not log_u <= log_ratio + log_q:

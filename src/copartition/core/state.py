@@ -279,6 +279,8 @@ class Moves(NamedTuple):
         The nearest points of each point, with which it mostly makes a move; of no columns: any other point will do.
     room : Dealing
     blocks : Blocks
+    power : float
+        To which the density of the data is raised: 1, but where chains are tempered (`copartition.core.tempering`).
     """
 
     number: int
@@ -286,6 +288,7 @@ class Moves(NamedTuple):
     partners: Narrow2
     room: Dealing
     blocks: Blocks
+    power: float
 
 
 # Places of tuples within `Moves` and what it holds.
