@@ -60,6 +60,14 @@ class BlockUpdates:
                 raise ValueError(f"points of BlockUpdates must be numbers of points, got {self.points!r}.")
             object.__setattr__(self, "points", tuple(np.unique(points).tolist()))
 
+    def __str__(self) -> str:
+        return f"{self.number}" + ("" if self.points is None else f" (of {len(self.points)} points)")
+
+
+def as_updates(blocks: BlockUpdates | int | None) -> BlockUpdates | None:
+    """Return updates of blocks that were asked for by their number, or in detail, or not at all."""
+    return blocks if blocks is None or isinstance(blocks, BlockUpdates) else BlockUpdates(integer("blocks", blocks, 0))
+
 
 def nearest(target: Target, points: np.ndarray, candidates: np.ndarray, width: int) -> np.ndarray:
     """Return the candidates that are nearest to each point, the nearest first, -1 where there are not so many."""

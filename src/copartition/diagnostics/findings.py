@@ -30,7 +30,7 @@ HEADLINES = {
     GOOD: "Monte Carlo error is under control for this model.",
     NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
     CAUTION: "These numbers are unbiased for this model, but they could be more certain for the same work.",
-    DOUBT: "These numbers may tell of little but where the chains started: compare with another start.",
+    DOUBT: "These numbers may tell of one mode, or of where the chains started: compare with another start.",
     BAD: "These numbers are biased: do not rely on them.",
 }
 
@@ -107,7 +107,13 @@ def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Findi
     if e.made_by.get("ordinary"):
         return [Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only.")]
     late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
-    return [*_meetings(e), *_chains(e, late), *_tails(e, late), *_number(e), *_spread(clusters)]
+    return [*_meetings(e), *_modes(e), *_chains(e, late), *_tails(e, late), *_number(e), *_spread(clusters)]
+
+
+def _modes(e: Replicates) -> list[Finding]:
+    """Return what a look for hidden modes found, if there was one before the run."""
+    found = e.made_by.get("modes")
+    return [] if found is None else [Finding(**found)]
 
 
 def _worst(findings: Sequence[Finding]) -> str:

@@ -24,7 +24,7 @@ not timed, so that the choice is the same everywhere.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import start_of_tail
 from copartition.results import MeetingTimes
 from copartition.validation import positive_number
+
+if TYPE_CHECKING:  # it knows findings, which know settings
+    from copartition.diagnostics.modes import Modes
 
 HORIZON = 10  # min_sweeps / burn_in where nothing else is known: nine tenths of the sweeps are averaged over
 LONGEST, USUAL, SHORTEST, MANY_PROCESSORS = 50, 20, 5, 100
@@ -92,6 +95,8 @@ class Tuned:
         What the pilot cost.
     reasons : list of str
         Why these settings, in sentences.
+    modes : Modes, optional
+        What a look for hidden modes came to, if there was one.
     """
 
     lag: int
@@ -111,6 +116,7 @@ class Tuned:
     pilot_sweeps: float
     pilot_seconds: float
     reasons: list[str] = field(repr=False)
+    modes: Modes | None = field(default=None, repr=False)
 
     def stderr(self, replicates: int) -> np.ndarray:
         """Return the standard errors that so many replicates are predicted to give."""
@@ -126,11 +132,13 @@ class Tuned:
         shown = ", ".join(
             f"{name} {error:.2g}" for name, error in list(zip(self.components, errors, strict=True))[:4]
         ) + (" and more" if len(self.components) > 4 else "")
+        blocks = "" if self.blocks is None else f", blocks {self.blocks}"
         return "\n".join(
             [
                 f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}; "
-                f"coupling {self.coupling!r}, split_merge {self.split_merge}",
+                f"coupling {self.coupling!r}, split_merge {self.split_merge}{blocks}",
                 *[f"- {reason}" for reason in self.reasons],
+                *([] if self.modes is None else [f"- {self.modes.finding}"]),
                 f"A replicate costs about {self.sweeps:.0f} sweeps and {self.seconds:.2g} CPU seconds.",
                 f"Standard errors from 1000 replicates, about: {shown}.",
                 f"The pilot cost {self.pilot_sweeps:.0f} sweeps and {self.pilot_seconds:.2g} CPU seconds.",

@@ -9,6 +9,7 @@ from typing import Any
 from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import check_start
 from copartition.couplings.base import Coupling
+from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, bind_all
 from copartition.runs.defaults import choose_step
@@ -29,6 +30,7 @@ class Choice:
     split_merge: int | str | None = None
     blocks: int | BlockUpdates | None = None
     init: Any = None
+    modes: Modes | None = None
 
     def completed(
         self, settings: Tuned | str | None, target: Target, functional: Any, seed: int, executor: Any, progress: bool

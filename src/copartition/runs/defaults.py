@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from copartition.chains.chain import advance_chain
-from copartition.chains.neighbours import BlockUpdates, partners_of, plan_blocks
+from copartition.chains.neighbours import as_updates, partners_of, plan_blocks
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import Step, check_split_merge, objection_to_moves
 from copartition.core.random import stream
 from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan
 from copartition.couplings import check_coupling
 from copartition.targets.base import Target
-from copartition.validation import integer, shorten
+from copartition.validation import shorten
 
 DEFAULT_COUPLING, PALETTE_COUPLING = "path", "transport"
 
@@ -56,12 +56,12 @@ def default_coupling(target: Target) -> str:
 
 def choose_blocks(target: Target, value: Any) -> BlockPlan:
     """Return the updates of blocks that were asked for, by their number or in detail; none where nothing was."""
-    if value is None:
+    blocks = as_updates(value)
+    if blocks is None or blocks.number == 0:
         return NO_BLOCKS
-    blocks = value if isinstance(value, BlockUpdates) else BlockUpdates(integer("blocks", value, 0))
-    if blocks.number > 0 and (reason := objection_to_moves(target)):
+    if reason := objection_to_moves(target):
         raise ValueError(f"blocks must be 0 for {shorten(target)}, got {blocks.number}: {reason}.")
-    return plan_blocks(target, blocks) if blocks.number > 0 else NO_BLOCKS
+    return plan_blocks(target, blocks)
 
 
 def choose_split_merge(target: Target, value: Any) -> int:

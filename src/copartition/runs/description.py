@@ -13,6 +13,7 @@ from copartition.chains.start import describe_start
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel
 from copartition.core.room import BlockPlan
+from copartition.diagnostics.modes import Modes
 from copartition.functionals import Functional
 from copartition.runs.replicates import Job
 
@@ -40,6 +41,11 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
     }
+
+
+def describe_modes(modes: Modes | None) -> dict[str, Any]:
+    """Return what a look for hidden modes found, which says something of a run and determines nothing of it."""
+    return {} if modes is None else {"modes": asdict(modes.finding)}
 
 
 def _about_blocks(blocks: BlockPlan) -> dict[str, Any] | int:

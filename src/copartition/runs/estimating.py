@@ -18,7 +18,7 @@ from copartition.functionals import Functional
 from copartition.results import Outcomes
 from copartition.results.store import Store
 from copartition.runs.choice import Choice, make_job
-from copartition.runs.description import describe
+from copartition.runs.description import describe, describe_modes
 from copartition.runs.following import follow
 from copartition.runs.keeping import Kept, seconds_a_batch
 from copartition.runs.memory import check_memory
@@ -138,13 +138,14 @@ def estimate(
                 kept.add_courses(follow(job, kept.unmet, place))
         seen = kept.seen(wanted)
         outcome = rule.outcome(seen)
+        modes = describe_modes(choice.modes)
         if kept.store is not None and not failures:
-            kept.store.note({"precision": outcome.get("precision")})
+            kept.store.note({"precision": outcome.get("precision"), **modes})
     finally:
         kept.close()
     if failures:
         raise _error(failures, seen.count, store)
-    return kept.estimate(seen, description | outcome)
+    return kept.estimate(seen, description | outcome | modes)
 
 
 def _more(kept: Kept, rule: FixedNumber | UntilPrecise, wanted: int) -> int | None:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.neighbours import BlockUpdates
+from copartition.chains.neighbours import BlockUpdates, as_updates
 from copartition.chains.start import check_start
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
+from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import (
     MANY_PROCESSORS,
     SLOW,
@@ -34,6 +35,7 @@ from copartition.functionals import Functional, as_list, bind_all, largest_clust
 from copartition.results import MeetingTimes
 from copartition.results.meeting import MANY_AT_START, at_start_sentence
 from copartition.runs.candidates import Candidate, block_candidates, candidate, cheaper_candidates
+from copartition.runs.modes import look_for_modes
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
 from copartition.runs.workers import lasting
@@ -69,6 +71,7 @@ def tune(
     split_merge: int | str | None = None,
     blocks: int | BlockUpdates | None = None,
     init: Any = None,
+    modes: bool = True,
     seed: int = 0,
     max_sweeps: int = 20_000,
     executor: Any = None,
@@ -97,6 +100,9 @@ def tune(
         See `meeting_times`; what is given is not tried otherwise.
     init, seed, executor, progress
         See `meeting_times`.
+    modes : bool
+        Also look for modes that chains with these settings do not get to, see `find_modes`; what is found is part of
+        the verdict on an estimate with these settings.
     max_sweeps : int
         The most sweeps of a pair; if some have not met by then, no settings are recommended. The pilot gives up
         earlier, if a fifth of its first pairs have not met within a tenth of it.
@@ -136,9 +142,11 @@ def tune(
             progress=progress,
         )
         pilot.choose(coupling, split_merge, blocks)
+        pilot.check(modes)
         m, differences = pilot.run_pairs()
         draws = pilot.run_chains(m)
-    return _recommend(pilot, m, differences, draws)
+        seen = pilot.look() if modes and target.is_exchangeable else None
+    return _recommend(pilot, m, differences, draws, seen)
 
 
 class Trial(NamedTuple):
@@ -215,14 +223,24 @@ class _Pilot:
             chains = (self._next_seed(), self._executor, self._progress)
             for one in block_candidates(target, first.candidate, self.init, *chains):
                 self._try(one)
+
+    def check(self, modes: bool) -> None:
+        """Give up where pairs do not meet, and say what is seen of their chains."""
         if self.chosen.pairs.censored > UNMET * TRIAL_PAIRS:
             tried = "; ".join(f"{trial.candidate}: {trial.pairs.censored}" for trial in self.trials)
             raise TuningError(
-                f"Of {TRIAL_PAIRS} pairs so many did not meet within {first.pairs.max_sweeps} sweeps ({tried}): no "
-                f"settings can be recommended. Raise max_sweeps, now {self.max_sweeps}, of which the pilot spends a "
-                "tenth on its first pairs; try another init or more split_merge moves; or take an estimate under a "
-                "max_sweeps of its own, which says whether chains are in different modes."
+                f"Of {TRIAL_PAIRS} pairs so many did not meet within {self.chosen.pairs.max_sweeps} sweeps ({tried}): no "
+                f"settings can be recommended. {self._seen() if modes and self.target.is_exchangeable else ''}Raise "
+                f"max_sweeps, now {self.max_sweeps}, of which the pilot spends a tenth on its first pairs; or take an "
+                "estimate under a max_sweeps of its own, which gives ordinary averages too and says what is missing."
             )
+
+    def _seen(self) -> str:
+        """Return what a look at single chains says of pairs that do not meet."""
+        modes = self.look()
+        if modes.is_hidden:
+            return f"{modes.finding.text} {modes.finding.advice} "
+        return f"Chains agree, it is the coupling that is slow: {modes.finding.text} Try more blocks or split_merge moves. "
 
     def _try(self, one: Candidate) -> Trial:
         """Run a few pairs with a step."""
@@ -318,6 +336,20 @@ class _Pilot:
         self.seconds += single
         return found
 
+    def look(self) -> Modes:
+        """Look for modes that chains with the chosen step do not get to."""
+        found = look_for_modes(
+            self.target,
+            self.chosen.candidate.step,
+            self._start,
+            seed=self._next_seed(),
+            executor=self._executor,
+            progress=self._progress,
+        )
+        self.sweeps += found.sweeps
+        self.seconds += found.seconds
+        return found
+
     def _next_seed(self) -> int:
         """Return a seed for another part, whose random numbers neither `estimate` nor other parts draw."""
         self._parts += 1
@@ -335,7 +367,9 @@ def _spaced(size: int) -> np.ndarray:
     return np.unique(np.linspace(0, size - 1, min(size, COMPONENTS)).astype(np.int64))
 
 
-def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], draws: list[np.ndarray]) -> Tuned:
+def _recommend(
+    pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], draws: list[np.ndarray], modes: Modes | None
+) -> Tuned:
     coupled = m.meeting_times - m.lag
     variances = [asymptotic_variance(one) for one in draws]
     tail = tail_of(coupled, differences, variances)
@@ -356,7 +390,7 @@ def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], dr
         min_sweeps=min_sweeps,
         coupling=chosen.step.coupling,
         split_merge=chosen.step.split_merge,
-        blocks=chosen.blocks,
+        blocks=as_updates(chosen.blocks),
         init=pilot.init,
         inefficiency=predicted_inefficiency(burn_in, mean, tail, horizon),
         sweeps=min_sweeps + mean,
@@ -368,6 +402,7 @@ def _recommend(pilot: _Pilot, m: MeetingTimes, differences: list[np.ndarray], dr
         pilot_sweeps=pilot.sweeps,
         pilot_seconds=pilot.seconds,
         reasons=_reasons(pilot, coupled, burn_in, horizon, tail),
+        modes=modes,
     )
 
 
