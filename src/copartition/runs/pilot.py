@@ -229,8 +229,8 @@ class _Pilot:
         if self.chosen.pairs.censored > UNMET * TRIAL_PAIRS:
             tried = "; ".join(f"{trial.candidate}: {trial.pairs.censored}" for trial in self.trials)
             raise TuningError(
-                f"Of {TRIAL_PAIRS} pairs so many did not meet within {self.chosen.pairs.max_sweeps} sweeps ({tried}): no "
-                f"settings can be recommended. {self._seen() if modes and self.target.is_exchangeable else ''}Raise "
+                f"Of {TRIAL_PAIRS} pairs so many did not meet within {self.chosen.pairs.max_sweeps} sweeps ({tried}): "
+                f"no settings can be recommended. {self._seen() if modes and self.target.is_exchangeable else ''}Raise "
                 f"max_sweeps, now {self.max_sweeps}, of which the pilot spends a tenth on its first pairs; or take an "
                 "estimate under a max_sweeps of its own, which gives ordinary averages too and says what is missing."
             )
@@ -240,7 +240,7 @@ class _Pilot:
         modes = self.look()
         if modes.is_hidden:
             return f"{modes.finding.text} {modes.finding.advice} "
-        return f"Chains agree, it is the coupling that is slow: {modes.finding.text} Try more blocks or split_merge moves. "
+        return f"Chains agree, the coupling is slow: {modes.finding.text} Try more blocks or split_merge moves. "
 
     def _try(self, one: Candidate) -> Trial:
         """Run a few pairs with a step."""
