@@ -22,7 +22,7 @@ from copartition.core.room import moves_of
 from copartition.core.split_merge import Draw
 from copartition.core.state import Moves
 from copartition.core.steps import chain_type, law_type, model_type, reset_chain
-from copartition.core.types import type_of
+from copartition.core.types import float1, int1, type_of
 from copartition.runs.defaults import choose_split_merge, choose_step
 from test_sweeps import chi_square_is_plausible
 
@@ -70,12 +70,23 @@ def test_a_wrong_acceptance_ratio_is_not_reversible():
     assert np.abs(flow.sum(axis=0) - law).max() > 1e-4
 
 
-@pytest.mark.parametrize("name", MIXTURES)
-def test_compiled_moves_are_those_of_the_twin(name, rng):
+def by_certainty(density, order, i, j):
+    """The points in the order of how much they prefer one of two points to the other, the most certain first."""
+
+    def certainty(n):
+        given = [density.log_cluster([first, n]) - density.log_cluster([first]) for first in (i, j)]
+        return abs(given[0] - given[1])
+
+    return sorted((n for n in order if n not in (i, j)), key=certainty, reverse=True)
+
+
+# Of yes and no several points are equally certain: their order is not determined.
+@pytest.mark.parametrize(("name", "certain"), [(n, 0) for n in MIXTURES] + [(n, 1) for n in WITH_LOG_MERGE])
+def test_compiled_moves_are_those_of_the_twin(name, certain, rng):
     """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted."""
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
-    moves = moves_of(target.model, 1)
+    moves = moves_of(target.model, 1)._replace(by_certainty=certain)
     outcomes = {True: set(), False: set()}
     for count in range(40 if JIT_DISABLED else 3000):
         state = states[count % len(states)]
@@ -85,7 +96,9 @@ def test_compiled_moves_are_those_of_the_twin(name, rng):
         chain = chain_at(target, np.array(state))
         accepted = move_kernel(target.model, target.law, chain, moves, Draw(i, j, u, key))
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
-        expected = naive.split_merge(density, state, i, j, u, moves.room.order.tolist(), uniforms)
+        order = moves.room.order.tolist()
+        order = by_certainty(density, order, i, j) if certain else order
+        expected = naive.split_merge(density, state, i, j, u, order, uniforms)
         assert naive.canonical(chain.labels.tolist()) == expected
         outcomes[state[i] == state[j]].add(int(accepted))
         assert_books_are_right(target, chain)
@@ -411,3 +424,23 @@ def test_long_chains_with_and_without_moves_agree_on_the_rna_seq_data(rna_seq):
             for count in (0, 10)
         )
         assert np.all(np.abs(plain.mean - moved.mean) <= 4 * np.hypot(plain.stderr, moved.stderr))
+
+
+@kernel(types.void(float1, int1, types.int64))
+def sort_kernel(certainty, members, count):
+    split_merge.sort_by_certainty(certainty, members, count)
+
+
+def test_members_are_sorted_by_certainty(rng):
+    for count in [0, 1, 2, 3, 10, 57]:
+        certainty, members = rng.permutation(60).astype(float), np.arange(60)
+        expected = sorted(range(count), key=lambda n: -certainty[n])
+        sort_kernel(certainty, members, count)
+        assert members[:count].tolist() == expected
+        assert members[count:].tolist() == list(range(count, 60))
+
+
+def test_points_of_many_columns_are_dealt_out_by_certainty(rng):
+    few, many = (cp.Mixture(rng.normal(size=(5, d)), cp.Gaussian(1.0, 1.0)) for d in (19, 20))
+    assert moves_of(few.model, 1).by_certainty == 0
+    assert moves_of(many.model, 1).by_certainty == 1

@@ -171,6 +171,7 @@ class BlockPlan(NamedTuple):
 
 
 NO_BLOCKS = BlockPlan(0, 0, 0, 0, np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int32))
+MANY_COLUMNS = 20  # from which split-merge moves deal points out in the order of their certainty
 NO_PARTNERS = np.zeros((0, 0), dtype=np.int32)
 
 
@@ -190,9 +191,18 @@ def moves_of(
     log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
     order, members, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(3))
     sides = empty_chain(sizes - 1, widths_of(model), 4)
-    room = Dealing(order, members, moved, np.zeros(1, dtype=np.int64), sides)
+    room = Dealing(order, members, moved, np.zeros(sizes - 1), np.zeros(1, dtype=np.int64), sides)
+    by_certainty = int(model.n_summed >= MANY_COLUMNS)
     n_points = len(model.log_size) - 1 if blocks.number > 0 else 0
-    return Moves(count, log_grown, partners, room, Blocks(*blocks, _room_for_blocks(model, blocks, n_points)), power)
+    return Moves(
+        count,
+        by_certainty,
+        log_grown,
+        partners,
+        room,
+        Blocks(*blocks, _room_for_blocks(model, blocks, n_points)),
+        power,
+    )
 
 
 def _room_for_blocks(model: Model, blocks: BlockPlan, n_points: int) -> Block:

@@ -20,6 +20,11 @@ touched; and chains that are alike mostly split or merge the same clusters in th
 that the other has in two parts, one proposes to split and the other to merge, and it would be a pity if both did so. A
 merge therefore uses 1 - u, which is as uniform as u: then mostly one of the two moves, to where the other one is.
 
+**In many dimensions** a cluster of one point says little of its mean, and the first points to be dealt out decide.
+There (`Moves.by_certainty`) they are dealt out in the order of their certainty, by how much more likely each is given i
+alone than given j alone. That order depends on i, j and the points that are dealt out, which a split and the merge that
+undoes it have in common, so nothing else changes.
+
 The numbers of the points come from one draw (`copartition.core.random.uniform_of`), so that chains may use as many
 of them as they need. All moves after a sweep share one order: for every fixed order each of them leaves the target as
 it is, so their sequence does too.
@@ -112,6 +117,31 @@ def gather(chain, moves, i, j):
     return count
 
 
+@outline
+def sort_by_certainty(certainty, members, count):
+    """Sort the first members by certainty, the most certain first: heap sort, which needs no room of its own."""
+    begin = count // 2
+    end = count
+    while end > 1:
+        if begin > 0:
+            begin -= 1
+        else:
+            end -= 1
+            certainty[0], certainty[end] = certainty[end], certainty[0]
+            members[0], members[end] = members[end], members[0]
+        root = begin
+        child = 2 * root + 1
+        while child < end:
+            if child + 1 < end and certainty[child + 1] < certainty[child]:
+                child += 1
+            if certainty[root] <= certainty[child]:
+                break
+            certainty[root], certainty[child] = certainty[child], certainty[root]
+            members[root], members[child] = members[child], members[root]
+            root = child
+            child = 2 * root + 1
+
+
 @inner
 def deal_out(model, law, chain, moves, draw, is_split, enough):
     """Deal the other points of the clusters of i and j out to two sides.
@@ -134,6 +164,11 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     log_q = 0.0
     product = 1.0
     count = gather(chain, moves, draw.i, draw.j)
+    if moves[0].by_certainty:
+        for position in range(count):
+            law[0].log_predictive(model, sides, 2, room.members[position])
+            room.certainty[position] = abs(s.weights[0] - s.weights[1])
+        sort_by_certainty(room.certainty, room.members, count)
     room.dealt[0] += count
     for position in range(count):
         n = room.members[position]

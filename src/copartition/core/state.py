@@ -165,6 +165,8 @@ class Dealing(NamedTuple):
         The points that a move deals out.
     moved : int64 array (n_points)
         Those that a split would put into the new cluster.
+    certainty : float64 array (n_points)
+        By how much each member prefers one of the first two points to the other.
     dealt : int64 array (1)
         How many points have been dealt out by all moves so far: what moves cost.
     sides : Chain
@@ -174,6 +176,7 @@ class Dealing(NamedTuple):
     order: Int1
     members: Int1
     moved: Int1
+    certainty: Float1
     dealt: Int1
     sides: Chain
 
@@ -273,6 +276,8 @@ class Moves(NamedTuple):
     ----------
     number : int
         How many moves after each sweep.
+    by_certainty : int
+        Whether points are dealt out in the order of their certainty, and not in a random one.
     log_grown : float64 array (n_points + 1)
         Sum of ``Model.log_size`` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
     partners : int32 array (n_points, any number)
@@ -284,6 +289,7 @@ class Moves(NamedTuple):
     """
 
     number: int
+    by_certainty: int
     log_grown: Float1
     partners: Narrow2
     room: Dealing
