@@ -32,6 +32,10 @@ class Choice:
     init: Any = None
     modes: Modes | None = None
 
+    def arguments(self) -> dict[str, Any]:
+        """Return what was chosen as the arguments of `estimate`."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "modes"}
+
     def completed(
         self, settings: Tuned | str | None, target: Target, functional: Any, seed: int, executor: Any, progress: bool
     ) -> Choice:

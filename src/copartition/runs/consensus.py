@@ -157,7 +157,7 @@ def consensus(
         draws = _draw(posterior, choice, effort, _seed(seed, 1), common)
         candidates = _candidates(draws, loss, effort, starts, seed)
         metric = METRICS[loss][0]
-        asked = {"replicates": replicates, **choice.__dict__, **common}
+        asked = {"replicates": replicates, **choice.arguments(), **common}
         second = estimate(posterior, distance_to(candidates, metric), seed=_seed(seed, 2), **asked)
         order = np.argsort(second.mean, kind="stable")
         best = candidates[order[0]]
