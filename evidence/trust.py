@@ -136,9 +136,8 @@ def tuning() -> list[str]:
     """Tuned settings against the best of a grid.
 
     The grid: burn_in = lag in 10, 20, 50, 100, 200, 400; min_sweeps = 2, 5, 10, 20 times that; 400 replicates each.
-    Inefficiency: work for the same precision, in multiples of that of an ordinary Gibbs chain, without split-merge moves,
-    whose burn-in is free; in sweeps, which are dearer with moves, and in CPU seconds. Pilot and run:
-    the work of the pilot and 1,000 replicates, in multiples of what the best of the grid needs for the same standard
+    Inefficiency: work for the same precision, in multiples of that of an ordinary Gibbs chain, without split-merge
+    moves, whose burn-in is free; in sweeps, which are dearer with moves, and in CPU seconds. Pilot and run: the work of the pilot and 1,000 replicates, in multiples of what the best of the grid needs for the same standard
     error.
     """
     rows = []
@@ -170,7 +169,7 @@ def tuning() -> list[str]:
         print(row, flush=True)
         rows.append(row)
     head = (
-        "| data | burn_in, min_sweeps | predicted | inefficiency | in seconds (goal: RNA-seq 1.15) | best of the grid | "
+        "| data | burn_in, min_sweeps | predicted | inefficiency | in seconds (goal 1.15) | best of the grid | "
         "pilot against run | pilot and run (goal 1.5) |"
     )
     return table(head, rows)
