@@ -137,8 +137,8 @@ def tuning() -> list[str]:
 
     The grid: burn_in = lag in 10, 20, 50, 100, 200, 400; min_sweeps = 2, 5, 10, 20 times that; 400 replicates each.
     Inefficiency: work for the same precision, in multiples of that of an ordinary Gibbs chain, without split-merge
-    moves, whose burn-in is free; in sweeps, which are dearer with moves, and in CPU seconds. Pilot and run: the work of the pilot and 1,000 replicates, in multiples of what the best of the grid needs for the same standard
-    error.
+    moves, whose burn-in is free; in sweeps, which are dearer with moves, and in CPU seconds. Pilot and run: the work
+    of the pilot and 1,000 replicates, in multiples of what the best of the grid needs for the same standard error.
     """
     rows = []
     for case in tuning_cases():

@@ -299,7 +299,7 @@ def test_chains_that_move_and_starts_by_chance_are_not():
 @pytest.mark.compiled
 def test_the_pilot_takes_a_longer_lag_while_chains_are_at_their_start():
     t = cp.tune(stuck(), cp.n_clusters(), pairs=100, split_merge=0, seed=1)
-    assert [stage.lag for stage in t.stages][:9] == [2**k for k in range(9)]
+    assert [stage.lag for stage in t.stages] == [50, 100, 200]
     assert t.stages[0].at_start == 1.0
     assert t.stages[-1].at_start > 0.5  # as long as it takes, they do not leave: that is said
     assert "because their first chain was still where all chains start" in str(t)

@@ -211,7 +211,8 @@ def test_how_far_whole_sweeps_reach():
 def test_points_of_colourings_are_coupled_by_transport():
     coloring, _ = small.coloring()
     assert repr(cp.Path(reach=3).suited(coloring.model.palette)) == "Path(reach=3, base='transport')"
-    assert cp.meeting_times(coloring, replicates=2).coupling == "Path(base='transport')"
+    assert cp.meeting_times(coloring, replicates=2).coupling == "Transport()"  # what is cheapest there
+    assert cp.meeting_times(coloring, replicates=2, coupling="path").coupling == "Path(base='transport')"
     assert repr(cp.Path(base="matched").suited(coloring.model.palette)) == "Path(base='matched')"
     assert repr(cp.Path().suited(0)) == "Path()"
 

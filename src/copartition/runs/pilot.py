@@ -260,6 +260,8 @@ class _Pilot:
         self._add(chosen.pairs)
         # The slowest of a few pairs is not the slowest of many.
         lag = int(np.clip(1.5 * least_burn_in(chosen.coupled), 1, self.max_sweeps))
+        if chosen.pairs.at_start > MANY_AT_START:  # their meetings say nothing
+            lag = min(max(lag, 2 * chosen.pairs.lag), self.max_sweeps)
         count = self._affordable(chosen, lag)
         while True:
             m, differences = self._compare(chosen.candidate.step, lag, count)
