@@ -347,6 +347,7 @@ def test_a_run_says_which_blocks_it_updates():
     e = cp.estimate(target, cp.n_clusters(), replicates=2, burn_in=1, min_sweeps=2, lag=1, blocks=3)
     assert e.made_by["settings"]["blocks"]["number"] == 3
     assert e.made_by["settings"]["blocks"]["points"] == 60
+    assert "blocks 3 (of 60 points)" in str(e)
     assert choose_step(target, None, None, cp.BlockUpdates(2, points=[5, 1])).blocks.anchors.tolist() == [1, 5]
     m = cp.meeting_times(target, replicates=5, blocks=cp.BlockUpdates(3, points=range(20)), seed=1)
     assert m.blocks == 3

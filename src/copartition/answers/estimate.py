@@ -156,11 +156,14 @@ class Estimate(Replicates):
         ]
         if len(self.components) > rows:
             lines.append(f"... and {len(self.components) - rows} more components")
-        settings = self.made_by["settings"]
+        settings = {key: value for key, value in self.made_by["settings"].items() if key != "max_sweeps"}
+        blocks = settings.pop("blocks", 0)
+        if blocks:
+            settings["blocks"] = f"{blocks['number']} (of {blocks['points']} points)"
         coupled = self.meeting_times - self.lag
         lines.append(
             f"{len(self.values)} replicates, {self.made_by['coupling']}, "
-            + ", ".join(f"{key} {value}" for key, value in settings.items() if key != "max_sweeps")
+            + ", ".join(f"{key} {value}" for key, value in settings.items())
         )
         lines.append(
             f"sweeps to meet: mean {coupled.mean():.1f}, largest {coupled.max()}; "
