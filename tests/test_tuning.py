@@ -65,9 +65,9 @@ def test_burn_in_is_the_least_that_is_good_enough():
         for horizon in (5, 20):
             accepted = tuning.ACCEPTED * horizon / (horizon - 1)
             k = tuning.choose_burn_in(coupled, tail, horizon)
-            assert k >= 100
+            assert k >= 150
             assert tuning.predicted_inefficiency(k, 50.5, tail, horizon) <= accepted
-            assert k == 100 or tuning.predicted_inefficiency(k - 1, 50.5, tail, horizon) > accepted
+            assert k == 150 or tuning.predicted_inefficiency(k - 1, 50.5, tail, horizon) > accepted
 
 
 def test_components_that_hardly_change_do_not_decide():
@@ -91,7 +91,7 @@ def test_the_functional_that_fares_worst_decides():
 def test_pairs_that_meet_at_once_leave_no_tail():
     tail = tuning.tail_of(np.zeros(100, dtype=int), [np.zeros((0, 1))] * 100, [np.array([1.0])])
     assert tail.at(1) == 0.0
-    assert tuning.choose_burn_in(np.zeros(100, dtype=int), tail, 20) == 1
+    assert tuning.choose_burn_in(np.zeros(100, dtype=int), tail, 20) == 2
 
 
 # --- differences -----------------------------------------------------------------------------------------------------

@@ -43,7 +43,8 @@ ACCEPTED = 1.05  # inefficiency, over the least that there is with a horizon, H 
 PRECISION = 0.01  # of the largest mean of a functional
 FEWEST_REPLICATES = 100
 SLOW = 40  # sweeps to meet from which a chain mixes as slowly as pairs meet
-QUANTILE = 0.99  # of the sweeps to meet: the least burn-in
+QUANTILE = 0.99  # of the sweeps to meet
+CAUTION = 1.5  # burn-ins are at least so many times that
 
 
 @dataclass(frozen=True)
@@ -223,9 +224,12 @@ def least_burn_in(coupled: np.ndarray) -> int:
 
 
 def choose_burn_in(coupled: np.ndarray, tail: Tail, horizon: int) -> int:
-    """Return the least burn-in, from the 99 % quantile on, whose predicted inefficiency is acceptable."""
+    """Return the least burn-in, from half as much again as the 99 % quantile on, that is predicted to be acceptable.
+
+    A pilot sees too few of the slowest pairs, which make the variance, and a longer burn-in costs little.
+    """
     mean = float(coupled.mean())
-    least = least_burn_in(coupled)
+    least = int(np.ceil(CAUTION * least_burn_in(coupled)))
     accepted = ACCEPTED * horizon / (horizon - 1)
     # It falls with the burn-in, to H / (H - 1): double until it is acceptable, then bisect.
     low, high = least - 1, least

@@ -45,7 +45,7 @@ from copartition.validation import integer
 TRIAL_PAIRS = 24  # of each step that is tried
 TRIAL_LAG = 50
 FEWEST_PAIRS = 60
-SHARE_OF_RUN = 0.1  # that the largest part of a pilot may cost, against the shortest run
+SHARE_OF_RUN = 0.15  # that the largest part of a pilot may cost, against the shortest run
 UNMET = 0.2  # share of the pairs of the trial that may not have met after a tenth of max_sweeps
 PATIENCE = 256  # the longest lag that is tried because most chains are still at their start
 CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
@@ -276,7 +276,7 @@ class _Pilot:
                 )
 
     def _affordable(self, trial: Trial, lag: int) -> int:
-        """Return a number of pairs that costs a tenth of the shortest run, if that is not too few to learn from."""
+        """Return a number of pairs that costs a seventh of the shortest run, if that is not too few to learn from."""
         of_pair = trial.candidate.cost * (lag + 2.0 * float(trial.coupled.mean()))
         of_run = replicates_wanted(self.processors) * self.work.min()
         return int(np.clip(SHARE_OF_RUN * of_run / max(of_pair, 1.0), FEWEST_PAIRS, self.pairs))
