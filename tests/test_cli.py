@@ -75,7 +75,7 @@ def test_meet_and_the_bundled_example():
         pytest.skip("82 galaxies take too long in plain Python")
     result = call("meet", "--example", "galaxies", *FAST)
     assert result.exit_code == 0, result.output
-    assert "40 pairs, coupling Path(), 2 split-merge moves a sweep, lag 2" in result.output
+    assert "40 pairs, coupling Path(), 4 split-merge moves a sweep, lag 2" in result.output
     answer = json.loads(call("meet", "--example", "galaxies", *FAST, "--json", "--coupling", "maximal").stdout)
     assert len(answer["meeting_times"]) == 40
     assert answer["coupling"] == "Maximal()"

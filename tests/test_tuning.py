@@ -316,3 +316,15 @@ def test_blocks_that_a_pilot_chose_reach_the_estimate():
     assert e.made_by["settings"]["blocks"]["points"] == 20
     other = cp.estimate(target, cp.n_clusters(), settings=t, blocks=0, replicates=2, seed=1)
     assert other.made_by["settings"]["blocks"] == 0
+
+
+@pytest.mark.compiled
+def test_a_few_pairs_of_the_trial_may_be_cut_short():
+    """A pair or two of 24 that take longer than a tenth of max_sweeps are no reason to give up."""
+    rng = np.random.default_rng(2)
+    data = rng.normal(0, 3, (4, 2))[rng.integers(4, size=150)] + rng.normal(0, 1.2, (150, 2))
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.2, mean_sd=3.0), cp.DirichletProcess(1.0))
+    counts = cp.meeting_times(target, replicates=200, lag=50, coupling="path", seed=1)
+    slow = int(np.quantile(counts.meeting_times - counts.lag, 0.93))
+    t = cp.tune(target, cp.n_clusters(), coupling="path", max_sweeps=10 * slow, pairs=60, modes=False, seed=1)
+    assert t.pilot.censored == 0

@@ -20,11 +20,11 @@ from copartition.validation import shorten
 DEFAULT_COUPLING, PALETTE_COUPLING = "path", "transport"
 
 # What a move costs, in updates of one point: half of one for each point that it deals out, and a little for looking at
-# all points (`benchmarks/README.md`). "auto" spends a third of a sweep on moves: enough for chains to leave states that
+# all points (`benchmarks/README.md`). "auto" spends half of a sweep on moves: enough for chains to leave states that
 # are not split enough, and no more, because moves do not make averages of a chain that has burnt in more precise.
 COST_OF_DEALING = 0.5
 COST_OF_LOOKING = 0.01
-SHARE = 0.3
+SHARE = 0.5
 MOST = 20
 TRIED = 10
 POINTS = 200_000  # updates of points in each half of the trial, at most

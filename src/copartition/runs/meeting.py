@@ -44,7 +44,7 @@ def meeting_times(
         ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object such as
         ``Transport(metric="vi", nugget=0.01)``.
     split_merge : int or "auto", optional
-        Split-merge moves after every sweep; ``"auto"``: as many as cost about a third of a sweep. Left out:
+        Split-merge moves after every sweep; ``"auto"``: as many as cost about half of a sweep. Left out:
         ``"auto"``, or none if a coupling is named, so that ``coupling="transport"`` alone is the paper's method.
     blocks : int or BlockUpdates, optional
         Updates of blocks after every sweep and its moves; none if left out. `tune` finds out whether they help.

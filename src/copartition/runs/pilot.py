@@ -257,7 +257,8 @@ class _Pilot:
     def run_pairs(self) -> tuple[MeetingTimes, list[np.ndarray]]:
         """Take longer lags until one is long enough; return the meeting times and differences of pairs with that."""
         chosen = self.chosen
-        self._add(chosen.pairs)
+        if not chosen.pairs.censored:
+            self._add(chosen.pairs)
         # The slowest of a few pairs is not the slowest of many.
         lag = int(np.clip(1.5 * least_burn_in(chosen.coupled), 1, self.max_sweeps))
         if chosen.pairs.at_start > MANY_AT_START:  # their meetings say nothing
@@ -298,7 +299,7 @@ class _Pilot:
 
     def _add(self, m: MeetingTimes) -> None:
         """Take pairs into account, if they have met."""
-        if m.censored and m.max_sweeps == self.max_sweeps:
+        if m.censored:
             raise TuningError(
                 f"{m.censored} of {len(m.met)} pairs did not meet within {self.max_sweeps} sweeps (max_sweeps): no "
                 "settings can be recommended. Raise max_sweeps, or try split-merge moves or another init."
