@@ -159,7 +159,7 @@ def test_every_kind_of_run_takes_starts_and_moves(target):
     s = cp.sample_within(target, h, workers=2, deadline=cp.Sweeps(20), **how)
     assert s.made_by["init"] == repr(START)
     if not JIT_DISABLED:
-        t = cp.tune(target, h, pairs=100, **how)
+        t = cp.tune(target, h, pairs=100, modes=False, **how)
         assert (t.split_merge, t.init) == (2, START)
         made = cp.estimate(target, h, settings=t, replicates=2).made_by
         assert (made["init"], made["settings"]["split_merge"]) == (repr(START), 2)

@@ -144,8 +144,8 @@ def test_differences_grow_with_the_number_of_clusters():
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
 def test_settings_are_reproducible_and_consistent(name):
     target, _ = small.TARGETS[name]()
-    t = cp.tune(target, cp.n_clusters(), pairs=PAIRS, seed=3)
-    again = cp.tune(target, cp.n_clusters(), pairs=PAIRS, seed=3)
+    t = cp.tune(target, cp.n_clusters(), pairs=PAIRS, modes=False, seed=3)
+    again = cp.tune(target, cp.n_clusters(), pairs=PAIRS, modes=False, seed=3)
     assert (t.lag, t.burn_in, t.min_sweeps) == (again.lag, again.burn_in, again.min_sweeps)
     assert np.array_equal(t.pilot.meeting_times, again.pilot.meeting_times)
     assert t.lag == t.burn_in >= np.quantile(t.pilot.meeting_times - t.pilot.lag, 0.99)
@@ -157,17 +157,17 @@ def test_settings_are_reproducible_and_consistent(name):
 
 def test_default_functionals_and_python_ones():
     target, _ = small.scalar()
-    t = cp.tune(target, pairs=100, seed=1)
+    t = cp.tune(target, pairs=100, modes=False, seed=1)
     assert t.components == ["n_clusters", *[f"largest_clusters(3)[{i}]" for i in range(3)]]
-    compiled = cp.tune(target, cp.n_clusters(), pairs=100, seed=1)
-    python = cp.tune(target, cp.functional(lambda labels: labels.max() + 1), pairs=100, seed=1)
+    compiled = cp.tune(target, cp.n_clusters(), pairs=100, modes=False, seed=1)
+    python = cp.tune(target, cp.functional(lambda labels: labels.max() + 1), pairs=100, modes=False, seed=1)
     assert np.array_equal(compiled.pilot.meeting_times, python.pilot.meeting_times)
     np.testing.assert_allclose(compiled.variance, python.variance)
 
 
 def test_large_functionals_are_looked_at_in_part():
     target = galaxies()
-    t = cp.tune(target, cp.co_clustering(), pairs=100, seed=1) if not JIT_DISABLED else None
+    t = cp.tune(target, cp.co_clustering(), pairs=100, modes=False, seed=1) if not JIT_DISABLED else None
     if t is not None:
         assert len(t.variance) == len(t.components) == 82 * 81 // 2
 
@@ -175,7 +175,7 @@ def test_large_functionals_are_looked_at_in_part():
 def test_the_pilot_draws_other_numbers_than_the_estimate():
     """With the streams of the estimate it would choose the settings by looking at the very pairs they are for."""
     target, _ = small.scalar()
-    t = cp.tune(target, cp.n_clusters(), pairs=100, seed=1)
+    t = cp.tune(target, cp.n_clusters(), pairs=100, modes=False, seed=1)
     e = cp.meeting_times(target, replicates=100, lag=t.pilot.lag, seed=1)
     assert not np.array_equal(t.pilot.meeting_times, e.meeting_times)
     assert np.array_equal(
@@ -188,7 +188,7 @@ def test_the_pilot_draws_other_numbers_than_the_estimate():
 
 def test_settings_reach_the_estimate_and_arguments_win():
     target, _ = small.scalar()
-    t = cp.tune(target, cp.n_clusters(), pairs=100, coupling="maximal", init="singletons", seed=1)
+    t = cp.tune(target, cp.n_clusters(), pairs=100, coupling="maximal", init="singletons", modes=False, seed=1)
     made = cp.estimate(target, cp.n_clusters(), settings=t, replicates=5).made_by
     wanted = {"lag": t.lag, "burn_in": t.burn_in, "min_sweeps": t.min_sweeps}
     assert {key: made["settings"][key] for key in wanted} == wanted
@@ -243,7 +243,11 @@ def far_apart():
         (lambda t: cp.tune(3), TypeError, "target must be"),
         (lambda t: cp.tune(t, []), ValueError, "functional must be one to 4 functionals, got 0"),
         (lambda t: cp.estimate(t, "n_clusters"), TypeError, r"such as n_clusters\(\), got 'n_clusters'"),
-        (lambda t: cp.tune(far_apart(), coupling="independent", max_sweeps=3), cp.TuningError, "did not meet within 3"),
+        (
+            lambda t: cp.tune(far_apart(), coupling="independent", modes=False, max_sweeps=3),
+            cp.TuningError,
+            "did not meet within 3",
+        ),
         (lambda t: cp.tune(t, processors=0), ValueError, "processors must be a whole number of at least 1"),
         (lambda t: cp.estimate(t, cp.n_clusters(), settings="best"), ValueError, "settings must be 'auto' or what"),
         (lambda t: cp.estimate(t, cp.n_clusters(), settings=5), TypeError, "settings must be 'auto' or what tune"),
@@ -259,7 +263,7 @@ def test_no_settings_if_no_lag_is_long_enough(monkeypatch):
 
     monkeypatch.setattr(pilot, "CLOSE", -1.0)
     with pytest.raises(cp.TuningError, match="may still be far from its target"):
-        cp.tune(small.scalar()[0], max_sweeps=300)
+        cp.tune(small.scalar()[0], modes=False, max_sweeps=300)
 
 
 # --- which step ------------------------------------------------------------------------------------------------------
@@ -280,7 +284,9 @@ def test_many_processors_get_short_replicates():
     assert tuning.choose_horizon(50, 1e6, 1000) == 5
     assert tuning.choose_horizon(50, 2e6, 1000) == 10
     target, _ = small.scalar()
-    assert "1000 processors (processors) are best off with many short" in str(cp.tune(target, processors=1000))
+    assert "1000 processors (processors) are best off with many short" in str(
+        cp.tune(target, processors=1000, modes=False)
+    )
 
 
 def test_sweeps_to_one_percent():
@@ -311,7 +317,9 @@ def test_blocks_are_of_points_that_chains_are_uncertain_of():
 
 def test_blocks_that_a_pilot_chose_reach_the_estimate():
     target = two_crowds()
-    t = replace(cp.tune(target, cp.n_clusters(), pairs=60), blocks=cp.BlockUpdates(3, points=range(40, 60)))
+    t = replace(
+        cp.tune(target, cp.n_clusters(), pairs=60, modes=False), blocks=cp.BlockUpdates(3, points=range(40, 60))
+    )
     e = cp.estimate(target, cp.n_clusters(), settings=t, replicates=2, seed=1)
     assert e.made_by["settings"]["blocks"]["points"] == 20
     other = cp.estimate(target, cp.n_clusters(), settings=t, blocks=0, replicates=2, seed=1)
