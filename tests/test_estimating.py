@@ -59,7 +59,7 @@ def test_fields_and_table(undisturbed):
     assert e.censored == 0
     assert "BIASED" not in str(e)
     assert "largest_clusters(2)[1]" in str(e)
-    assert f"{COUNT} replicates, Path(), burn_in 1, min_sweeps 6, lag 2, split_merge 3" in str(e)
+    assert f"{COUNT} replicates, Path(), burn_in 1, min_sweeps 6, lag 2, split_merge 4" in str(e)
     assert e.made_by["version"] == cp.__version__
     assert e.made_by["seed"] == 5
     again = pickle.loads(pickle.dumps(e))

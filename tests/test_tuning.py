@@ -336,3 +336,22 @@ def test_a_few_pairs_of_the_trial_may_be_cut_short():
     slow = int(np.quantile(counts.meeting_times - counts.lag, 0.93))
     t = cp.tune(target, cp.n_clusters(), coupling="path", max_sweeps=10 * slow, pairs=60, modes=False, seed=1)
     assert t.pilot.censored == 0
+
+
+@pytest.mark.compiled
+def test_what_a_look_for_modes_found_is_part_of_the_verdict(tmp_path):
+    target = two_crowds()
+    t = cp.tune(target, cp.n_clusters(), pairs=60, seed=1)
+    assert t.modes.finding.title in {"Modes", "Hidden mode", "Different modes", "Modes unsettled"}
+    assert str(t.modes.finding) in str(t)
+    e = cp.estimate(target, cp.n_clusters(), settings=t, replicates=30, seed=1, store=tmp_path / "run.db")
+    for one in (e, cp.Estimate.load(tmp_path / "run.db")):
+        assert t.modes.finding in one.findings
+    again = cp.estimate(target, cp.n_clusters(), settings=t, replicates=31, seed=1, store=tmp_path / "run.db")
+    assert len(again.values) == 31
+
+
+@pytest.mark.compiled
+def test_a_pilot_that_gives_up_says_whether_chains_agree():
+    with pytest.raises(cp.TuningError, match="Chains agree, the coupling is slow"):
+        cp.tune(far_apart(), coupling="independent", max_sweeps=20)
