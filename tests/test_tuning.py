@@ -315,6 +315,7 @@ def test_blocks_are_of_points_that_chains_are_uncertain_of():
     assert block_candidates(certain, candidate(certain, None, None, None), None, 1, 1, False) == []
 
 
+@pytest.mark.compiled
 def test_blocks_that_a_pilot_chose_reach_the_estimate():
     target = two_crowds()
     t = replace(
