@@ -39,8 +39,7 @@ import numpy as np
 from copartition.core.books import recount_pair
 from copartition.core.clusters import clear_row, copy_kept, keep_anew, put_in, take_out
 from copartition.core.compiling import inner, member, outline
-from copartition.core.conditional import add_log_prior
-from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.conditional import add_log_prior, exponentiate
 from copartition.core.matching import match_clusters
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow
@@ -226,7 +225,7 @@ def undo(chain, saved, blocks, deals, count, n_clusters):
 
 
 @inner
-def weigh_with_boost(model, chain, n_clusters, gain, is_last):
+def weigh_with_boost(chain, n_clusters, gain, is_last):
     """Turn log weights into those that a way chooses by; return the log of their sum as it counts, and b.
 
     All are relative to the largest. Where there is no choice of positive weight the sum is 0.
@@ -241,13 +240,7 @@ def weigh_with_boost(model, chain, n_clusters, gain, is_last):
         for k in range(n_clusters):
             weights[k] = 0.0
         return new, 0.0
-    total = 0.0
-    for k in range(n_clusters):
-        below = weights[k] - top
-        weight = exp_nonpositive(max(below, LOWEST))
-        weight = weight if below > LOWEST else 0.0
-        weights[k] = weight
-        total += weight
+    total = exponentiate(weights, n_clusters, top)
     existing = top + math.log(total)
     boost = max(0.0, min(gain, existing - new))
     if not is_last:
@@ -312,7 +305,7 @@ def deal(model, law, chain, back, blocks, deals, way):
             if top == -np.inf:
                 log_weight = -np.inf
                 break
-            log_total, boost = weigh_with_boost(model, chain, n_clusters, d.gains[t], t == count - 1)
+            log_total, boost = weigh_with_boost(chain, n_clusters, d.gains[t], t == count - 1)
             key = bits_of(way.key, t)
             if way.number == 0:
                 row = rows[t]

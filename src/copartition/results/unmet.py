@@ -55,7 +55,7 @@ class Unmet(NamedTuple):
 def packed_arrays(**arrays: np.ndarray) -> bytes:
     """Return arrays as few bytes."""
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # its stubs take every name for the flag allow_pickle
     return file.getvalue()
 
 
