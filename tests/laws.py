@@ -17,7 +17,6 @@ from copartition.core.clusters import choices, reset, take_out
 from copartition.core.compiling import inner, kernel, reference
 from copartition.core.conditional import weigh
 from copartition.core.matching import join, match_clusters
-from copartition.core.room import pair_of
 from copartition.core.state import Rule
 from copartition.core.steps import (
     chain_type,
@@ -81,7 +80,7 @@ def coupled_law(target, coupling, x, y, n):
     `x` and `y` are tuples of canonical labels. Rows and columns are the clusters of the others in order of creation,
     which after taking out n is the order of `x` and `y`; the last is a new cluster (or all colours, with a palette).
     """
-    pair = pair_of(chain_at(target, np.array(x)), chain_at(target, np.array(y)), coupling.gains(target.n_points))
+    pair = couple(target, coupling, chain_at(target, np.array(x)), chain_at(target, np.array(y)))
     count_pair(pair)
     joint = np.zeros((len(pair.x.sizes), len(pair.y.sizes)))
     law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), n, joint)

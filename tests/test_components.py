@@ -649,7 +649,7 @@ def test_a_prior_that_is_left_out_learns_its_concentration():
 
 def density_at(target, grid, state):
     bound, functionals = bind_all(target, [cp.predictive_density(grid)])
-    return evaluate_at(bound, functionals, chain_at(bound, np.array(state)))
+    return evaluate_at(bound.model, bound.law, functionals, chain_at(bound, np.array(state)))
 
 
 @pytest.mark.parametrize("prior", ["dp_gamma", "py", "mfm_geometric", "finite"])

@@ -372,7 +372,10 @@ def watched(job, index):
     pair = start_pair(target, step, job.start, s.lag, random)
     distances, differences = [naive.hamming(pair.x.labels, pair.y.labels)], []
     while distances[-1] > 0 and s.lag + len(differences) < s.max_sweeps:
-        differences.append(evaluate_at(target, functionals, pair.x) - evaluate_at(target, functionals, pair.y))
+        differences.append(
+            evaluate_at(target.model, target.law, functionals, pair.x)
+            - evaluate_at(target.model, target.law, functionals, pair.y)
+        )
         pair, _ = advance_pair(target, step, pair, random, 1)
         distances.append(naive.hamming(pair.x.labels, pair.y.labels))
     return distances, np.array(differences).reshape(-1, job.size)

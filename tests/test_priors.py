@@ -311,7 +311,7 @@ def target_of(prior):
 
 def values_at(prior, functional, labels):
     target, bound = bind_all(target_of(prior), [functional])
-    return evaluate_at(target, bound, chain_at(target, np.asarray(labels))), bound[0]
+    return evaluate_at(target.model, target.law, bound, chain_at(target, np.asarray(labels))), bound[0]
 
 
 def test_functionals_look_up_the_number_of_clusters():

@@ -10,11 +10,11 @@ from copartition.chains.step import Step
 from copartition.core import status as kernel_status
 from copartition.core.room import empty_chain, grown, widths_of
 from copartition.core.state import Chain, Stepper
-from copartition.core.steps import conditional_law, make_recorded_steps, make_steps, reset_chain
+from copartition.core.steps import conditional_law, make_recorded_steps, make_steps, renew_model, reset_chain
 from copartition.functionals import Functional
 from copartition.partition import canonical
 from copartition.targets.base import Target, check_target
-from copartition.validation import integer, label_array
+from copartition.validation import finite_array, integer, label_array, shorten
 
 
 def chain_at(target: Target, labels: np.ndarray) -> Chain:
@@ -28,6 +28,7 @@ def chain_at(target: Target, labels: np.ndarray) -> Chain:
 
 def advance_chain(target: Target, step: Step | Stepper, chain: Chain, random: np.ndarray, steps: int) -> Chain:
     """Run a chain for a number of steps; return it, or a larger copy if it had to grow."""
+    check_own(target)
     stepper = step.stepper(target) if isinstance(step, Step) else step
     progress = np.zeros(2, dtype=np.int64)
     while True:
@@ -41,6 +42,7 @@ def record_chain(
     target: Target, step: Step, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray
 ) -> Chain:
     """Run a chain for as many steps as `draws` has rows, and write the functional after each into its row."""
+    check_own(target)
     stepper = step.stepper(target)
     if not functional.is_compiled:
         for row in draws:
@@ -58,6 +60,12 @@ def record_chain(
         chain = grown_or_refused(chain, status, int(progress[1]))
 
 
+def check_own(target: Target) -> None:
+    """Refuse to run a chain with numbers that others see too."""
+    if target.numbers and not target.belongs_to_chain:
+        raise ValueError("A chain with unknown numbers must be run with a target of its own: see Target.of_chain.")
+
+
 def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
     """Do what a kernel that stopped at point `n` needs: a larger chain, or an error where the target gave no law."""
     if status != kernel_status.FULL:
@@ -65,7 +73,28 @@ def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
     return grown(chain)
 
 
-def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
+def with_numbers(target: Target, numbers: Any) -> Target:
+    """Return the target as a chain sees it whose unknown numbers have these values; None where there are none."""
+    if numbers is None and not target.numbers:
+        return target
+    if numbers is None:
+        raise ValueError(
+            f"numbers must be given for {shorten(target)}, in which {', '.join(target.numbers[:6])} "
+            f"{'is' if len(target.numbers) == 1 else 'are'} unknown."
+        )
+    values = np.atleast_1d(finite_array("numbers", numbers, (0, 1)))
+    if len(values) != len(target.numbers):
+        raise ValueError(f"numbers must be {len(target.numbers)} number(s), got {len(values)}.")
+    of_prior = getattr(target.prior, "unknown", None)
+    if of_prior is not None and values[-1] not in of_prior.values:
+        raise ValueError(f"numbers must have a value of its grid for {target.numbers[-1]}, got {values[-1]:g}.")
+    own = target.of_chain()
+    own.model.numbers[:] = values
+    renew_model(own.model, own.law, empty_chain(0, widths_of(own.model), 2))
+    return own
+
+
+def conditional(target: Target, labels: Any, n: int, numbers: Any = None) -> np.ndarray:
     """Compute the conditional law of one point given the clusters of all others.
 
     Parameters
@@ -75,6 +104,8 @@ def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
         A label for each point; the label of point `n` itself does not matter.
     n : int
         The point.
+    numbers : array of float, optional
+        Values of the numbers that are unknown, in the order of ``target.numbers``, where there are any.
 
     Returns
     -------
@@ -90,6 +121,7 @@ def conditional(target: Target, labels: Any, n: int) -> np.ndarray:
     array([0.693, 0.004, 0.303])
     """
     check_target(target)
+    target = with_numbers(target, numbers)
     n = integer("n", n, 0)
     if n >= target.n_points:
         raise ValueError(f"n must be below the number of points, {target.n_points}, got {n}.")
@@ -114,6 +146,11 @@ def refusal(status: int, n: int) -> ValueError:
         return ValueError(
             "partner of the coupling must return a choice of positive weight, from 0 to n_y - 1; "
             f"for point {n} it returned something else."
+        )
+    if status == kernel_status.NO_NUMBER:
+        return ValueError(
+            "weigh_number and log_density_of_numbers of the target must give numbers, and weigh_number one that is not "
+            "minus infinity; for a number that is unknown they did not."
         )
     found = "minus infinity for every choice" if status == kernel_status.IMPOSSIBLE else "NaN or plus infinity"
     return ValueError(

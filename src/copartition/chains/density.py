@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.chain import chain_at, grown_or_refused
+from copartition.chains.chain import chain_at, grown_or_refused, with_numbers
 from copartition.chains.step import Step, objection_to_moves
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.state import Chain, Stepper
 from copartition.core.status import DONE
 from copartition.core.tempering import make_weighed_steps
-from copartition.targets.base import Target, check_target
+from copartition.targets.base import Target, check_target, opened_of
 from copartition.validation import shorten
 
 
@@ -22,40 +22,34 @@ class Density:
     Parameters
     ----------
     target : Target
-        An exchangeable one: see `check_density`.
+        An exchangeable one: see `check_density`. Where numbers are unknown, that of the chain.
     """
 
     def __init__(self, target: Target) -> None:
-        model = target.model
-        self._target = target
-        self._side = empty_chain(target.n_points, widths_of(model), 2)
-        self._log_grown = np.zeros(target.n_points + 1)
-        self._log_grown[2:] = np.cumsum(model.log_size[1:-1])
-        # What is said of no clusters at all does not matter: the first point has no choice.
-        opened = model.log_new[np.minimum(np.arange(1, target.n_points), len(model.log_new) - 1)]
-        self._log_opened = np.concatenate([[0.0, 0.0], np.cumsum(opened)])
+        self.target = target
+        self._side = empty_chain(target.n_points, widths_of(target.model), 2)
 
     def advance(self, chain: Chain, stepper: Stepper, random: np.ndarray, steps: int) -> tuple[Chain, float]:
         """Run a chain for a number of steps; return it, and the log density of the data given where it is then.
 
-        The density is as `log_predictive` has it, the same number left out for every point.
+        Numbers that are unknown are those of the chain then.
         """
         progress = np.zeros(2, dtype=np.int64)
-        model, law = self._target.model, self._target.law
+        model, law = self.target.model, self.target.law
         while True:
             status = make_weighed_steps(model, law, chain, stepper, random, progress, self._side, steps)
             if status == DONE:
-                return chain, float(self._side.total[0])
+                return chain, float(self._side.total[0]) + self.target.n_points * self.target.log_constant
             chain = grown_or_refused(chain, status, int(progress[1]))
 
     def of_data(self, chain: Chain) -> float:
         """Return the log density of the data given the partition of a chain."""
-        return self.advance(chain, Step().stepper(self._target), np.zeros(4, dtype=np.uint64), 0)[1]
+        return self.advance(chain, Step().stepper(self.target), np.zeros(4, dtype=np.uint64), 0)[1]
 
     def of_prior(self, chain: Chain) -> float:
         """Return the log prior of the partition of a chain, up to a constant."""
-        count = int(chain.n_clusters[0])
-        return float(self._log_grown[chain.sizes[:count]].sum() + self._log_opened[count])
+        model, count = self.target.model, int(chain.n_clusters[0])
+        return float(model.log_grown[chain.sizes[:count]].sum() + opened_of(model.log_new, self.target.n_points)[count])
 
     def of(self, chain: Chain) -> float:
         """Return the log density of the partition of a chain, up to a constant."""
@@ -71,7 +65,7 @@ def check_density(target: Target, what: str) -> Target:
     return target
 
 
-def log_density(target: Target, labels: Any) -> float:
+def log_density(target: Target, labels: Any, numbers: Any = None) -> float:
     """Compute the log posterior density of a partition, up to a constant that is the same for all partitions.
 
     It is the log prior, up to its normalising constant, plus the log density of the data given the partition, cluster
@@ -83,6 +77,9 @@ def log_density(target: Target, labels: Any) -> float:
         A `Mixture`, or a target that promises to be exchangeable.
     labels : array of int
         A label for each point.
+    numbers : array of float, optional
+        Values of the numbers that are unknown, in the order of ``target.numbers``, where there are any. The density is
+        then that of the partition given these numbers.
 
     Returns
     -------
@@ -97,7 +94,5 @@ def log_density(target: Target, labels: Any) -> float:
     9.292
     """
     check_density(target, "log_density")
-    density = Density(target)
-    chain = chain_at(target, target.check_labels(labels))
-    constant = target.n_points * getattr(target, "log_constant", 0.0)
-    return density.of(chain) + constant
+    own = with_numbers(target, numbers)
+    return Density(own).of(chain_at(own, own.check_labels(labels)))

@@ -14,23 +14,28 @@ from copartition.chains.chain import advance_chain, refusal
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import Step
 from copartition.core.room import grown_pair, pair_of
-from copartition.core.state import STEPS, Chain, Pair
+from copartition.core.state import STEPS, Chain, Model, Pair
 from copartition.core.status import DONE, FULL
 from copartition.core.steps import count_pair, make_coupled_steps
 from copartition.couplings.base import Coupling
 from copartition.targets.base import Target
 
 
-def couple(target: Target, coupling: Coupling, x: Chain, y: Chain) -> Pair:
-    """Return the pair of two chains, its books still to be counted."""
-    return pair_of(x, y, coupling.gains(target.n_points), coupling.whole_sweeps)
+def couple(target: Target, coupling: Coupling, x: Chain, y: Chain, models: tuple[Model, Model] | None = None) -> Pair:
+    """Return the pair of two chains, its books still to be counted.
+
+    Where numbers are unknown `models` are those of the chains; left out, they get new ones.
+    """
+    own = (target.of_chain().model, target.of_chain().model) if models is None else models
+    return pair_of(x, y, own, coupling.gains(target.n_points), coupling.whole_sweeps)
 
 
 def start_pair(target: Target, step: Step, start: Beginning, lag: int, random: np.ndarray) -> Pair:
     """Return x after `lag` steps and y at its start, all chance from `random`."""
-    x = start_chain(target, start, random)
-    y = start_chain(target, start, random)
-    pair = couple(target, step.coupling, advance_chain(target, step, x, random, lag), y)
+    of_x, of_y = target.of_chain(), target.of_chain()
+    x, y = (start_chain(own, start, random) for own in (of_x, of_y))
+    x = advance_chain(of_x, step, x, random, lag)
+    pair = couple(target, step.coupling, x, y, (of_x.model, of_y.model))
     count_pair(pair)
     return pair
 

@@ -120,9 +120,9 @@ def _check_labels(target: Target, init: Any) -> np.ndarray:
 
 
 def start_chain(target: Target, start: Beginning, random: np.ndarray) -> Chain:
-    """Return a chain at its start, all chance from `random`."""
+    """Return a chain at its start, all chance from `random`; `target` is that of the chain."""
     chain = chain_at(target, start.labels)
-    if start.is_random:
+    if start.is_random or target.numbers:
         chain = _fill(target, chain, start, random)
     return advance_chain(target, Step(start.split_merge), chain, random, start.sweeps) if start.sweeps else chain
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.chain import advance_chain, chain_at, with_numbers
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import Step
 from copartition.core.room import moves_of
 from copartition.core.state import Chain, Stepper
-from copartition.core.tempering import draw_uniform, step_tempered
+from copartition.core.tempering import draw_uniform
 from copartition.targets.base import Target
 
 SWEEPS_A_ROUND = 3  # between swaps
@@ -31,17 +31,18 @@ RARE = 0.2  # rate of swaps below which another power is put in between
 
 
 class State(NamedTuple):
-    """Where all chains of a ladder are: labels (levels, points), and the state of the random numbers."""
+    """Where all chains of a ladder are: labels (levels, points), unknown numbers (levels, any), random numbers."""
 
     labels: np.ndarray
+    numbers: np.ndarray
     random: np.ndarray
 
 
 def tempered_stepper(target: Target, step: Step, beta: float) -> Stepper:
-    """Return what a chain does at the power `beta` in place of `step`, with room of its own."""
+    """Return what a chain does at the power `beta` in place of `step`: all but blocks, with room of its own."""
     if beta == 1.0:
         return step.stepper(target)
-    return Stepper(step_tempered, moves_of(target.model, step.split_merge, step.partners, power=beta))
+    return Stepper(step.alone, moves_of(target.model, step.split_merge, step.partners))
 
 
 def swap_probability(beta: float, below: float, log_likelihood: float, log_likelihood_below: float) -> float:
@@ -74,18 +75,20 @@ class Tempered:
     """
 
     def __init__(self, target: Target, step: Step, ladder: np.ndarray, state: State) -> None:
-        self.chains = [chain_at(target, labels) for labels in state.labels]
+        own = [_level(target, beta, numbers) for beta, numbers in zip(ladder, state.numbers, strict=True)]
+        self.chains = [chain_at(one, labels) for one, labels in zip(own, state.labels, strict=True)]
         self.accepted = np.zeros(len(ladder) - 1)
         self.tried = np.zeros(len(ladder) - 1, dtype=np.int64)
         self._ladder = ladder
         self._steppers = [tempered_stepper(target, step, float(beta)) for beta in ladder]
-        self._density = Density(target)
+        self._densities = [Density(one) for one in own]
         self._random = state.random.copy()
 
     @property
     def state(self) -> State:
         """Where all chains are now."""
-        return State(np.stack([chain.labels for chain in self.chains]), self._random.copy())
+        numbers = np.stack([density.target.model.numbers for density in self._densities])
+        return State(np.stack([chain.labels for chain in self.chains]), numbers, self._random.copy())
 
     def advance(self, is_odd: bool) -> tuple[float, Chain]:
         """Run all chains for a round, swap neighbours; return the log density of the first chain, and the chain.
@@ -94,12 +97,13 @@ class Tempered:
         """
         values = []
         for level, stepper in enumerate(self._steppers):
-            chain, value = self._density.advance(self.chains[level], stepper, self._random, SWEEPS_A_ROUND)
+            density = self._densities[level]
+            chain, value = density.advance(self.chains[level], stepper, self._random, SWEEPS_A_ROUND)
             self.chains[level] = chain
             values.append(value)
         for upper in range(int(is_odd), len(values) - 1, 2):
             self._swap(upper, values)
-        return values[0] + self._density.of_prior(self.chains[0]), self.chains[0]
+        return values[0] + self._densities[0].of_prior(self.chains[0]), self.chains[0]
 
     def _swap(self, upper: int, values: list[float]) -> None:
         lower = upper + 1
@@ -109,14 +113,32 @@ class Tempered:
         if draw_uniform(self._random) < p:
             values[upper], values[lower] = values[lower], values[upper]
             self.chains[upper], self.chains[lower] = self.chains[lower], self.chains[upper]
+            one, other = self._densities[upper], self._densities[lower]
+            # Numbers go along with the partition; the powers stay where they are.
+            one.target, other.target = (
+                other.target.tempered(self._ladder[upper]),
+                one.target.tempered(self._ladder[lower]),
+            )
+
+
+def _level(target: Target, beta: float, numbers: np.ndarray) -> Target:
+    """Return the target as a chain sees it at one power, where unknown numbers have these values."""
+    return with_numbers(target.tempered(beta), numbers if target.numbers else None)
+
+
+class _Place(NamedTuple):
+    """Where a chain of the pilot is: labels and unknown numbers."""
+
+    labels: np.ndarray
+    numbers: np.ndarray
 
 
 class _Level(NamedTuple):
-    """What the pilot saw at one power: log densities of the data (2, rounds), and its chains afterwards."""
+    """What the pilot saw at one power: log densities of the data (2, rounds), and where its chains are afterwards."""
 
     beta: float
     values: np.ndarray
-    chains: list[Chain]
+    places: list[_Place]
 
     @property
     def sd(self) -> float:
@@ -136,35 +158,42 @@ def choose_ladder(target: Target, step: Step, starts: tuple[Beginning, Beginning
     Neighbours are so close that they would often swap, as far as a short run can tell; where they would not, another
     one is put in between. All chance is from `random`.
     """
-    density = Density(target)
 
-    def try_power(beta: float, chains: list[Chain]) -> _Level:
+    def try_power(beta: float, places: list[_Place]) -> _Level:
         stepper = tempered_stepper(target, step, beta)
         values = np.zeros((2, TRIED_ROUNDS))
         after = []
-        for row, labels in zip(values, [chain.labels.copy() for chain in chains], strict=True):
-            chain = advance_chain(target, stepper, chain_at(target, labels), random, TRIED_BEFORE)
+        for row, place in zip(values, places, strict=True):
+            density = Density(_level(target, beta, place.numbers))
+            chain = advance_chain(density.target, stepper, chain_at(density.target, place.labels), random, TRIED_BEFORE)
             for t in range(TRIED_ROUNDS):
                 chain, row[t] = density.advance(chain, stepper, random, TRIED_EVERY)
-            after.append(chain)
+            after.append(_place_of(density.target, chain))
         return _Level(beta, values, after)
 
-    chains = [advance_chain(target, step, start_chain(target, one, random), random, TRIED_FIRST) for one in starts]
-    levels = [try_power(1.0, chains)]
+    begun = []
+    for one in starts:
+        own = target.of_chain()
+        begun.append(_place_of(own, advance_chain(own, step, start_chain(own, one, random), random, TRIED_FIRST)))
+    levels = [try_power(1.0, begun)]
     while len(levels) < MOST_LEVELS:
         *_, last = levels
         if last.beta <= LEAST_HOT and all(level.agrees for level in levels[-AGREED:]):
             break
         factor = np.clip(1.0 - STEP / max(last.sd * last.beta, STEP), LARGEST_STEP, SMALLEST_STEP)
-        levels.append(try_power(last.beta * float(factor), last.chains))
+        levels.append(try_power(last.beta * float(factor), last.places))
     position = 1
     while position < len(levels) and len(levels) < MOST_LEVELS:
         upper, lower = levels[position - 1], levels[position]
         if _swap_rate(upper, lower) < RARE and lower.beta < SMALLEST_STEP * upper.beta:
-            levels.insert(position, try_power(float(np.sqrt(upper.beta * lower.beta)), upper.chains))
+            levels.insert(position, try_power(float(np.sqrt(upper.beta * lower.beta)), upper.places))
         else:
             position += 1
     return np.array([level.beta for level in levels])
+
+
+def _place_of(target: Target, chain: Chain) -> _Place:
+    return _Place(chain.labels.copy(), target.model.numbers.copy())
 
 
 def pilot_sweeps(ladder: np.ndarray) -> int:

@@ -39,11 +39,11 @@ import numpy as np
 from copartition.core.books import recount_pair
 from copartition.core.clusters import clear_row, copy_kept, keep_anew, put_in, take_out
 from copartition.core.compiling import inner, member, outline
-from copartition.core.conditional import add_log_prior, exponentiate
+from copartition.core.conditional import add_log_prior, exponentiate, predict
 from copartition.core.matching import match_clusters
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow
-from copartition.core.state import BLOCK_ROOM, BLOCK_SIDES, BLOCKS, OF_X, OF_Y, PLACE, SAVED
+from copartition.core.state import BLOCK_ROOM, BLOCK_SIDES, BLOCKS, MODEL_X, MODEL_Y, OF_X, OF_Y, PLACE, SAVED
 from copartition.core.status import DONE, FULL, INVALID
 
 AHEAD = 8  # points that are looked ahead to
@@ -145,7 +145,7 @@ def look_ahead(model, law, chain, blocks, deals):
     for t in range(count):
         best = -np.inf
         if n_clusters > 0:
-            law[0].log_predictive(model, chain, n_clusters + 1, b.room.points[t])
+            predict(model, law, chain, n_clusters + 1, b.room.points[t])
             for k in range(n_clusters):
                 best = max(best, c.weights[k] + model[0].log_size[c.sizes[k]])
                 if c.weights[k] != c.weights[k]:
@@ -167,7 +167,7 @@ def look_ahead(model, law, chain, blocks, deals):
             later = b.room.place[n]
             if later > t:
                 seen += 1
-                law[0].log_predictive(model, sides, 1, n)
+                predict(model, law, sides, 1, n)
                 gain = s.weights[0] + model[0].log_size[s.sizes[0]] - d.best[later]
                 if gain != gain or gain == np.inf:
                     gain = 0.0
@@ -297,7 +297,7 @@ def deal(model, law, chain, back, blocks, deals, way):
         d.opened[n_clusters - outside] = t  # if a cluster is opened
         row = 0
         if n_clusters > 0:  # else there is no choice
-            law[0].log_predictive(model, chain, n_clusters + 1, n)
+            predict(model, law, chain, n_clusters + 1, n)
             top = add_log_prior(model, chain, n_clusters + 1)
             if not top < np.inf:
                 undo(chain, saved, blocks, deals, kept, outside)
@@ -455,25 +455,26 @@ def update_pair_of_blocks(model, law, pair, x, y, moves, random, progress):
     blocks = member(moves, BLOCKS)
     room = member(blocks, BLOCK_ROOM)
     of_x, of_y = member(room, OF_X), member(room, OF_Y)
+    model_x, model_y = member(pair, MODEL_X), member(pair, MODEL_Y)
     while updates_left(moves, len(x[0].labels), progress) > 0:
         if not (has_room_for_block(x, blocks) and has_room_for_block(y, blocks)):
             return FULL
         drawn = draw_block(blocks, random)
-        take_block_out(model, law, x, blocks, of_x)
-        take_block_out(model, law, y, blocks, of_y)
+        take_block_out(model_x, law, x, blocks, of_x)
+        take_block_out(model_y, law, y, blocks, of_y)
         recount_pair(pair)
         match_clusters(model, pair)
         back = pair[0].matched.back
         if not (
-            deal_all(model, law, x, back, blocks, of_x, drawn.key, FIRST)
-            and deal_all(model, law, y, back, blocks, of_y, drawn.key, SECOND)
+            deal_all(model_x, law, x, back, blocks, of_x, drawn.key, FIRST)
+            and deal_all(model_y, law, y, back, blocks, of_y, drawn.key, SECOND)
         ):
             progress[PLACE] = blocks[0].room.points[0]
             return INVALID
         i = draw_way(of_x, drawn.choose)
         j = partner_of(of_x, of_y, i, drawn.change)
-        put_block_in(model, law, x, blocks, of_x, accepted(of_x, i, drawn.accept))
-        put_block_in(model, law, y, blocks, of_y, accepted(of_y, j, drawn.accept))
+        put_block_in(model_x, law, x, blocks, of_x, accepted(of_x, i, drawn.accept))
+        put_block_in(model_y, law, y, blocks, of_y, accepted(of_y, j, drawn.accept))
         forget_block(blocks)
         recount_pair(pair)
         progress[PLACE] += 1

@@ -9,13 +9,14 @@ from __future__ import annotations
 from copartition.core.clusters import put_in
 from copartition.core.compiling import inner, member, outline
 from copartition.core.matching import part, take_out_of_matched
-from copartition.core.state import OVERLAPS
+from copartition.core.numbers import numbers_agree
+from copartition.core.state import MODEL_X, MODEL_Y, OVERLAPS
 
 
 @inner
 def have_met(pair):
-    """Tell whether two chains have become one."""
-    return pair[0].distance[0] == 0
+    """Tell whether two chains have become one: the same partition, and the same numbers, bit for bit."""
+    return pair[0].distance[0] == 0 and numbers_agree(pair)
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
@@ -134,13 +135,13 @@ def separation(pair, n):
 
 
 @inner
-def take_out_of_both(model, pair, x, y, matching, n):
+def take_out_of_both(pair, x, y, matching, n):
     """Take point n out of both chains and out of the books; where clusters are matched, out of the matching too."""
     p = pair[0]
     p.distance[0] -= separation(pair, n)
     count_out(pair, n)
-    take_out_of_matched(model, x, n, p.matched.there, p.matched.back, matching)
-    take_out_of_matched(model, y, n, p.matched.back, p.matched.there, matching)
+    take_out_of_matched(member(pair, MODEL_X), x, n, p.matched.there, p.matched.back, matching)
+    take_out_of_matched(member(pair, MODEL_Y), y, n, p.matched.back, p.matched.there, matching)
 
 
 @inner
@@ -151,8 +152,8 @@ def put_into_both(model, law, pair, x, y, matching, n, chosen):
         new_x, new_y = x[0].n_clusters[0], y[0].n_clusters[0]
         if (i == new_x) != (j == new_y):
             part(pair[0].matched.there, pair[0].matched.back, new_x, new_y)
-    put_in(model, law, x, n, i)
-    put_in(model, law, y, n, j)
+    put_in(member(pair, MODEL_X), law, x, n, i)
+    put_in(member(pair, MODEL_Y), law, y, n, j)
     count_in(pair, n)
     pair[0].distance[0] += separation(pair, n)
 

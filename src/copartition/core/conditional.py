@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from copartition.core.clusters import choices
-from copartition.core.compiling import inner
+from copartition.core.compiling import inner, member
 from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.state import MODEL_X, MODEL_Y
 from copartition.core.status import DONE, IMPOSSIBLE, INVALID
 
 
@@ -56,20 +57,32 @@ def exponentiate(weights, n_choices, top):
 
 
 @inner
+def predict(model, law, chain, n_choices, n):
+    """Leave the log predictive densities of point n in the weights, to the power at which the chain is tempered."""
+    law[0].log_predictive(model, chain, n_choices, n)
+    power = model[0].power
+    if power != 1.0:
+        weights = chain[0].weights
+        for k in range(n_choices):
+            weights[k] *= power
+
+
+@inner
 def weigh(model, law, chain, n_choices, n):
     """Compute the conditional law of point n, which is in no cluster; return the sum of the weights."""
     weights = chain[0].weights
     for k in range(n_choices):
         weights[k] = np.nan  # so that a function that forgets a choice is found out
-    law[0].log_predictive(model, chain, n_choices, n)
+    predict(model, law, chain, n_choices, n)
     return exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
 
 
 @inner
-def weigh_both(model, law, x, y, n):
+def weigh_both(pair, law, x, y, n):
     """Compute the conditional laws of point n in two chains, the sums of their weights as totals; return a status."""
-    x[0].total[0] = total_x = weigh(model, law, x, choices(model, x), n)
-    y[0].total[0] = total_y = weigh(model, law, y, choices(model, y), n)
+    model_x, model_y = member(pair, MODEL_X), member(pair, MODEL_Y)
+    x[0].total[0] = total_x = weigh(model_x, law, x, choices(model_x, x), n)
+    y[0].total[0] = total_y = weigh(model_y, law, y, choices(model_y, y), n)
     if not total_x > 0.0:
         return refusal_of(total_x)
     if not total_y > 0.0:

@@ -21,7 +21,20 @@ from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORE
 from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, member, outline, reference
 from copartition.core.starts import place_start
-from copartition.core.state import PLACE, STEPS, Coupled, Functionals, Law, Model, Pair, Stepper, X, Y
+from copartition.core.state import (
+    MODEL_X,
+    MODEL_Y,
+    PLACE,
+    STEPS,
+    Coupled,
+    Functionals,
+    Law,
+    Model,
+    Pair,
+    Stepper,
+    X,
+    Y,
+)
 from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, RECORD_FULL
 from copartition.core.types import type_of
 
@@ -56,7 +69,7 @@ def evaluate_all(model, law, chain, functionals, out):
 
 
 @outline
-def look(model, law, pair, functionals, batch):
+def look(law, pair, functionals, batch):
     """Look at the states at time t: add what they contribute to the two sums, write the diary; return a status.
 
     Where functionals are written in Python this is called twice: it asks for their values, and then uses them.
@@ -82,9 +95,9 @@ def look(model, law, pair, functionals, batch):
                 return ASKING
             about[0] = 0
         else:
-            evaluate_all(model, law, member(pair, X), functionals, h_x)
+            evaluate_all(member(pair, MODEL_X), law, member(pair, X), functionals, h_x)
             if both:
-                evaluate_all(model, law, member(pair, Y), functionals, h_y)
+                evaluate_all(member(pair, MODEL_Y), law, member(pair, Y), functionals, h_y)
     weight = correction_weight(t, times.burn_in, times.horizon, times.lag) if corrected else 0
     if recorded:
         write_down(b.record, pair[0].x.labels, weight + 1 if averaged else weight)
@@ -147,7 +160,7 @@ def begin_one(model, law, chain, stepper, batch, random):
 
 
 @outline
-def begin_replicate(model, law, pair, stepper, batch, random):
+def begin_replicate(law, pair, stepper, batch, random):
     """Put both chains at their starts and set the tally to nothing; return a status."""
     x, y = member(pair, X), member(pair, Y)
     tally = batch[0].tally
@@ -163,10 +176,10 @@ def begin_replicate(model, law, pair, stepper, batch, random):
         tally.total[c] = 0.0
     for c in range(len(tally.plain)):
         tally.plain[c] = 0.0
-    status = begin_one(model, law, x, stepper, batch, random)
+    status = begin_one(member(pair, MODEL_X), law, x, stepper, batch, random)
     if status != DONE:
         return status
-    return begin_one(model, law, y, stepper, batch, random)
+    return begin_one(member(pair, MODEL_Y), law, y, stepper, batch, random)
 
 
 @outline
@@ -190,7 +203,7 @@ def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, li
         if tally.is_new[0]:
             status = join_chains(pair, batch) if tally.time[0] == lag else DONE
             if status == DONE:
-                status = look(model, law, pair, functionals, batch)
+                status = look(law, pair, functionals, batch)
             if status != DONE:
                 return status
             tally.is_new[0] = 0
@@ -201,7 +214,7 @@ def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, li
         if together:
             status = coupled[0].together(model, law, pair, moves, rule, random, tally.progress)
         else:
-            status = stepper[0].alone(model, law, x, moves, random, tally.progress)
+            status = stepper[0].alone(member(pair, MODEL_X), law, x, moves, random, tally.progress)
         if status != DONE:
             return status
         tally.time[0] += 1
@@ -243,7 +256,7 @@ def run_batch(model, law, pair, stepper, coupled, functionals, batch, sweeps):
     progress = batch.tally.progress
     while batch.ended[0] < len(batch.seeds) and sweeps > 0:
         if batch.has_begun[0] == 0:
-            status = begin_replicate(m, functions, p, s, b, batch.seeds[batch.ended[0]])
+            status = begin_replicate(functions, p, s, b, batch.seeds[batch.ended[0]])
             if status != DONE:
                 batch.stopped_at[0] = progress[PLACE]
                 return status

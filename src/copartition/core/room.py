@@ -101,12 +101,14 @@ def empty_matching(rows: int, columns: int) -> Matching:
     return Matching(np.full(rows, -1, dtype=np.int64), np.full(columns, -1, dtype=np.int64))
 
 
-def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False) -> Pair:
+def pair_of(x: Chain, y: Chain, models: tuple[Model, Model], gains: np.ndarray, whole_sweeps: bool = False) -> Pair:
     """Return the pair of two chains, its overlaps and its distance still to be counted.
 
     Parameters
     ----------
     x, y : Chain
+    models : Model
+        Of each of them.
     gains : int64 array
     whole_sweeps : bool
         Make room for a coupling of whole sweeps.
@@ -119,6 +121,8 @@ def pair_of(x: Chain, y: Chain, gains: np.ndarray, whole_sweeps: bool = False) -
     return Pair(
         x=x,
         y=y,
+        model_x=models[0],
+        model_y=models[1],
         overlaps=empty_overlaps(*shape, n_points),
         distance=np.zeros(1, dtype=np.int64),
         gains=gains,
@@ -147,7 +151,7 @@ def grown_pair(pair: Pair) -> Pair:
         capacity = 2 * len(chain.sizes) if full or not any(is_full) else len(chain.sizes)
         chains.append([_with_capacity(c, capacity) for c in ((chain, shadow) if whole_sweeps else (chain,))])
     (x, *shadow_x), (y, *shadow_y) = chains
-    larger = pair_of(x, y, pair.gains, whole_sweeps)
+    larger = pair_of(x, y, (pair.model_x, pair.model_y), pair.gains, whole_sweeps)
     if whole_sweeps:
         larger = larger._replace(shadow_x=shadow_x[0], shadow_y=shadow_y[0])
     for name in ("distance", "due", "phase", "ratios"):
@@ -180,15 +184,9 @@ def moves_of(
     count: int,
     partners: np.ndarray = NO_PARTNERS,
     blocks: BlockPlan = NO_BLOCKS,
-    power: float = 1.0,
 ) -> Moves:
-    """Return so many split-merge moves and updates of blocks after each sweep, and room for them.
-
-    Moves are of a target that is tempered by `power`; updates of blocks know nothing of that.
-    """
+    """Return so many split-merge moves and updates of blocks after each sweep, and room for them."""
     sizes = len(model.log_size) if count > 0 else 1
-    log_grown = np.zeros(sizes)
-    log_grown[2:] = np.cumsum(model.log_size[1 : max(1, sizes - 1)])
     order, members, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(3))
     sides = empty_chain(sizes - 1, widths_of(model), 4)
     room = Dealing(order, members, moved, np.zeros(sizes - 1), np.zeros(1, dtype=np.int64), sides)
@@ -197,11 +195,9 @@ def moves_of(
     return Moves(
         count,
         by_certainty,
-        log_grown,
         partners,
         room,
         Blocks(*blocks, _room_for_blocks(model, blocks, n_points)),
-        power,
     )
 
 

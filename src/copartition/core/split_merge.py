@@ -40,9 +40,10 @@ import numpy as np
 from copartition.core.books import recount_pair
 from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept, has_room
 from copartition.core.compiling import inner, member, outline
+from copartition.core.conditional import predict
 from copartition.core.exponential import LOWEST, exp_nonpositive
 from copartition.core.random import bits, shuffle, uniform, uniform_of
-from copartition.core.state import PLACE, ROOM, SIDES
+from copartition.core.state import MODEL_X, MODEL_Y, PLACE, ROOM, SIDES
 from copartition.core.status import DONE, FULL, INVALID
 
 REJECTED = 0
@@ -75,9 +76,9 @@ def grow(model, law, sides, n, row, keeps):
 
 
 @inner
-def log_prior_of_split(model, moves, n_clusters, size_i, size_j):
+def log_prior_of_split(model, n_clusters, size_i, size_j):
     """Return the log of the prior with two clusters of these sizes over that with one, among `n_clusters` then."""
-    log_new, log_grown = model[0].log_new, moves[0].log_grown
+    log_new, log_grown = model[0].log_new, model[0].log_grown
     opened = log_new[min(n_clusters, len(log_new) - 1)]
     return opened + log_grown[size_i] + log_grown[size_j] - log_grown[size_i + size_j]
 
@@ -94,7 +95,7 @@ def begin_sides(model, law, sides, i, j):
         clear_row(s.sums, row)
     keeps = law[0].keeps
     grow(model, law, sides, i, 0, keeps)
-    law[0].log_predictive(model, sides, 2, j)
+    predict(model, law, sides, 2, j)
     gain = s.weights[1] - s.weights[0]
     grow(model, law, sides, j, 1, keeps)
     if law[0].has_log_merge == 0:
@@ -155,7 +156,7 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     room = moves[0].room
     sides = member(member(moves, ROOM), SIDES)
     s = sides[0]
-    labels, log_size, power = chain[0].labels, model[0].log_size, moves[0].power
+    labels, log_size = chain[0].labels, model[0].log_size
     cluster_i = labels[draw.i]
     by_predictive, keeps = law[0].has_log_merge == 0, law[0].keeps
     log_ratio = begin_sides(model, law, sides, draw.i, draw.j)
@@ -172,9 +173,9 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     room.dealt[0] += count
     for position in range(count):
         n = room.members[position]
-        law[0].log_predictive(model, sides, rows, n)
-        of_i = power * s.weights[0] + log_size[s.sizes[0]]
-        of_j = power * s.weights[1] + log_size[s.sizes[1]]
+        predict(model, law, sides, rows, n)
+        of_i = s.weights[0] + log_size[s.sizes[0]]
+        of_j = s.weights[1] + log_size[s.sizes[1]]
         if not (of_i < np.inf and of_j < np.inf):
             return noted, np.nan, np.nan
         lead = of_i - of_j
@@ -216,9 +217,9 @@ def try_split(model, law, chain, moves, draw):
     sides = member(member(moves, ROOM), SIDES)
     s = sides[0]
     if law[0].has_log_merge:
-        log_ratio = -law[0].log_merge(model, sides, 0, 1)
+        log_ratio = -model[0].power * law[0].log_merge(model, sides, 0, 1)
     old, new = c.labels[draw.i], c.n_clusters[0]
-    log_ratio = moves[0].power * log_ratio + log_prior_of_split(model, moves, new, s.sizes[0], s.sizes[1])
+    log_ratio += log_prior_of_split(model, new, s.sizes[0], s.sizes[1])
     if log_ratio != log_ratio or log_q != log_q:
         return UNDEFINED
     if not math.log(1.0 - draw.u) <= log_ratio - log_q:
@@ -244,11 +245,11 @@ def try_merge(model, law, chain, moves, draw):
     c = chain[0]
     kept, lost = c.labels[draw.i], c.labels[draw.j]
     log_u = math.log(max(draw.u, SMALLEST))
-    log_prior = -log_prior_of_split(model, moves, c.n_clusters[0] - 1, c.sizes[kept], c.sizes[lost])
+    log_prior = -log_prior_of_split(model, c.n_clusters[0] - 1, c.sizes[kept], c.sizes[lost])
     log_ratio = 0.0
     enough = -np.inf
     if law[0].has_log_merge:
-        log_ratio = moves[0].power * law[0].log_merge(model, chain, kept, lost) + log_prior
+        log_ratio = model[0].power * law[0].log_merge(model, chain, kept, lost) + log_prior
         if log_ratio != log_ratio:
             return UNDEFINED
         if not log_u <= log_ratio:
@@ -256,7 +257,7 @@ def try_merge(model, law, chain, moves, draw):
         enough = log_u - log_ratio
     _, log_q, log_split = deal_out(model, law, chain, moves, draw, False, enough)
     if law[0].has_log_merge == 0:
-        log_ratio = log_prior - moves[0].power * log_split
+        log_ratio = log_prior - log_split
     if log_ratio != log_ratio or log_q != log_q:
         return UNDEFINED
     if not log_u <= log_ratio + log_q:
@@ -347,8 +348,8 @@ def move_pair(model, law, pair, x, y, moves, random, progress):
                 recount_pair(pair)
             return FULL
         draw = draw_move(moves, random, progress[PLACE] == n_points)
-        of_x = move(model, law, x, moves, draw)
-        of_y = move(model, law, y, moves, draw)
+        of_x = move(member(pair, MODEL_X), law, x, moves, draw)
+        of_y = move(member(pair, MODEL_Y), law, y, moves, draw)
         if of_x == UNDEFINED or of_y == UNDEFINED:
             progress[PLACE] = draw.i
             return INVALID

@@ -9,6 +9,7 @@ import numpy as np
 from copartition.core.clusters import choices, has_room, put_in, reset
 from copartition.core.compiling import inner, outline
 from copartition.core.conditional import add_log_prior, exponentiate, refusal_of, weigh
+from copartition.core.numbers import begin_numbers, draw_numbers, has_numbers
 from copartition.core.random import draw, shuffle, uniform
 from copartition.core.status import DONE, FULL
 
@@ -78,8 +79,15 @@ def fill(model, law, chain, random, order, use_data):
 
 @inner
 def place_start(model, law, chain, random, start, order):
-    """Put a chain at its start: the partition `start`, or, if that says so, a random one; return a status."""
+    """Put a chain at its start: the partition `start`, or, if that says so, a random one; return a status.
+
+    Numbers that are unknown are drawn given that partition; a random one is drawn given where they are at first.
+    """
+    if has_numbers(model):
+        begin_numbers(model, law, chain)
     reset(model, law, chain, start)
-    if start[0] >= 0:
-        return DONE
-    return fill(model, law, chain, random, order, start[0] == SEQUENTIAL)
+    if start[0] < 0:
+        status = fill(model, law, chain, random, order, start[0] == SEQUENTIAL)
+        if status != DONE:
+            return status
+    return draw_numbers(model, law, chain, random) if has_numbers(model) else DONE

@@ -22,8 +22,41 @@ from copartition.core.types import Float1, Float2, Int1, Int2, Narrow2, float1, 
 # --- one chain -------------------------------------------------------------------------------------------------------
 
 
+class Unknown(NamedTuple):
+    """Numbers of a target that are not known and are drawn along with the partition: see `copartition.core.numbers`.
+
+    Numbers are drawn group by group. Those of a group on a grid are one number each, of which all values are listed.
+
+    Attributes
+    ----------
+    groups : int64 array (groups, 3)
+        The first number of each group, the one after its last, and its grid; -1 if it is on none.
+    initial : float64 array (numbers)
+        Where numbers are before the first draw.
+    grids : float64 array (grids, values)
+        The values of each grid.
+    log_priors : float64 array (grids, values)
+        Logs of their prior probabilities, which sum to 1.
+    weights : float64 array (values)
+        The conditional law of the number at hand, one weight a value, not normalised.
+    raw : float64 array, two-dimensional
+        Points as they are before numbers say how they are to be shifted and scaled; the target's own business.
+    prior_tables : float64 array (values, columns)
+        If the last group is a number of the prior of the partition: for each of its values what ``Model.log_size``,
+        ``log_grown``, ``log_new`` and the running sums of the latter are, one after another. Else of no rows.
+    """
+
+    groups: Int2
+    initial: Float1
+    grids: Float2
+    log_priors: Float2
+    weights: Float1
+    raw: Float2
+    prior_tables: Float2
+
+
 class Model(NamedTuple):
-    """What a target's functions read and nobody changes.
+    """What a target's functions read. Where numbers are unknown every chain has one of its own, else nobody changes it.
 
     Attributes
     ----------
@@ -51,6 +84,16 @@ class Model(NamedTuple):
     mixing : float64 array (any number, 3)
         Where the weights of the prior depend on the number of points: simpler priors that it is a mixture of, by which
         a start is drawn. Weight, a and b of each; under it a cluster is opened with weight a + b k where there are k.
+    log_grown : float64 array (n_points + 1)
+        Sum of `log_size` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
+    power : float
+        To which the density of the data is raised: 1, but where chains are tempered (`copartition.core.tempering`).
+    constant : float64 array (1)
+        What the target's functions leave out of the log density of a point, the same for all clusters.
+    numbers : float64 array
+        The present values of numbers that are unknown.
+    unknown : Unknown
+        How these are drawn.
     """
 
     points: Float2
@@ -64,6 +107,11 @@ class Model(NamedTuple):
     n_kept: int
     n_scratch: int
     mixing: Float2
+    log_grown: Float1
+    power: float
+    constant: Float1
+    numbers: Float1
+    unknown: Unknown
 
 
 class Chain(NamedTuple):
@@ -126,6 +174,19 @@ enter_signature = types.void(pointer(Model), pointer(Chain), types.int64, types.
 # leave(model, chain, k, n) -> whether what is kept for k has lost digits and is to be built anew: n has left.
 leave_signature = types.int64(pointer(Model), pointer(Chain), types.int64, types.int64)
 
+# weigh_number(model, chain, group): write the log density of the data for every value of the group's grid into
+# model[0].unknown.weights, given the partition and all other numbers.
+weigh_number_signature = types.void(pointer(Model), pointer(Chain), types.int64)
+
+# draw_numbers(model, chain, group, random): draw the numbers of a group given the partition and all other numbers.
+draw_numbers_signature = types.void(pointer(Model), pointer(Chain), types.int64, uint1)
+
+# log_density_of_numbers(model, chain, group, values) -> the log density of that draw.
+log_density_of_numbers_signature = types.float64(pointer(Model), pointer(Chain), types.int64, float1)
+
+# renew(model, chain): numbers have been drawn; bring what depends on them up to date.
+renew_signature = types.void(pointer(Model), pointer(Chain))
+
 
 class Law(NamedTuple):
     """The compiled functions of a target, by which all others know it.
@@ -143,6 +204,8 @@ class Law(NamedTuple):
         its first point, when a point joins, when one leaves; see `copartition.Keeping`.
     keeps : int
         Whether the target gives these.
+    weigh_number, draw_numbers, log_density_of_numbers, renew : functions
+        How numbers that are unknown are drawn; see `copartition.Unknowns`.
     """
 
     log_predictive: Annotated[Any, types.FunctionType(log_predictive_signature)]
@@ -152,6 +215,10 @@ class Law(NamedTuple):
     enter: Annotated[Any, types.FunctionType(enter_signature)]
     leave: Annotated[Any, types.FunctionType(leave_signature)]
     keeps: int
+    weigh_number: Annotated[Any, types.FunctionType(weigh_number_signature)]
+    draw_numbers: Annotated[Any, types.FunctionType(draw_numbers_signature)]
+    log_density_of_numbers: Annotated[Any, types.FunctionType(log_density_of_numbers_signature)]
+    renew: Annotated[Any, types.FunctionType(renew_signature)]
 
 
 class Dealing(NamedTuple):
@@ -278,23 +345,17 @@ class Moves(NamedTuple):
         How many moves after each sweep.
     by_certainty : int
         Whether points are dealt out in the order of their certainty, and not in a random one.
-    log_grown : float64 array (n_points + 1)
-        Sum of ``Model.log_size`` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
     partners : int32 array (n_points, any number)
         The nearest points of each point, with which it mostly makes a move; of no columns: any other point will do.
     room : Dealing
     blocks : Blocks
-    power : float
-        To which the density of the data is raised: 1, but where chains are tempered (`copartition.core.tempering`).
     """
 
     number: int
     by_certainty: int
-    log_grown: Float1
     partners: Narrow2
     room: Dealing
     blocks: Blocks
-    power: float
 
 
 # Places of tuples within `Moves` and what it holds.
@@ -412,6 +473,8 @@ class Pair(NamedTuple):
     Attributes
     ----------
     x, y : Chain
+    model_x, model_y : Model
+        What the target's functions read for each of them: the same, but where numbers are unknown.
     overlaps : Overlaps
         Numbers of points in common.
     distance : int64 array (1)
@@ -437,6 +500,8 @@ class Pair(NamedTuple):
 
     x: Chain
     y: Chain
+    model_x: Model
+    model_y: Model
     overlaps: Overlaps
     distance: Int1
     gains: Int1
@@ -452,8 +517,9 @@ class Pair(NamedTuple):
 
 
 # Places of tuples within `Pair`, for `copartition.core.compiling.member`.
-X, Y, OVERLAPS, SHADOW_X, SHADOW_Y, NAMES_X, NAMES_Y = (
-    Pair._fields.index(name) for name in ("x", "y", "overlaps", "shadow_x", "shadow_y", "names_x", "names_y")
+X, Y, MODEL_X, MODEL_Y, OVERLAPS, SHADOW_X, SHADOW_Y, NAMES_X, NAMES_Y = (
+    Pair._fields.index(name)
+    for name in ("x", "y", "model_x", "model_y", "overlaps", "shadow_x", "shadow_y", "names_x", "names_y")
 )
 
 # partner(pair, n_x, n_y, total_x, total_y, i, u) -> j: see `copartition.couplings`.

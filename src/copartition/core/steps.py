@@ -1,4 +1,4 @@
-"""A step of one chain, and of two together: a sweep over all points, split-merge moves, updates of blocks.
+"""A step of one chain, and of two together: a sweep, split-merge moves, updates of blocks, unknown numbers.
 
 Kernels that make many.
 
@@ -15,9 +15,12 @@ from copartition.core.books import have_met, recount_pair
 from copartition.core.clusters import choices, rebuild_if_due, reset, take_out
 from copartition.core.compiling import kernel, member, reference
 from copartition.core.conditional import weigh
+from copartition.core.numbers import draw_numbers, draw_numbers_of_both, has_numbers, renew_all
 from copartition.core.split_merge import grow, move_chain, move_pair
 from copartition.core.starts import place_start
 from copartition.core.state import (
+    MODEL_X,
+    MODEL_Y,
     PLACE,
     STEPS,
     Chain,
@@ -61,6 +64,10 @@ def step_chain(model, law, chain, moves, random, progress):
         if status != DONE:
             return status
     rebuild_if_due(model, law, chain)
+    if has_numbers(model):
+        status = draw_numbers(model, law, chain, random)
+        if status != DONE:
+            return status
     progress[STEPS] += 1
     progress[PLACE] = 0
     return DONE
@@ -127,6 +134,12 @@ def reset_chain(model, law, chain, labels):
     reset(reference(model), reference(law), reference(chain), labels)
 
 
+@kernel(types.void(model_type, law_type, chain_type))
+def renew_model(model, law, chain):
+    """Bring what depends on the numbers of a model up to date; the chain is in no partition."""
+    renew_all(reference(model), reference(law), reference(chain))
+
+
 @kernel(types.void(model_type, law_type, chain_type, types.int64, types.int64))
 def grow_row(model, law, chain, n, k):
     """Add point n to a row of growing clusters, see `copartition.core.split_merge`."""
@@ -163,8 +176,12 @@ def step_pair(model, law, pair, moves, rule, random, progress):
         status = update_pair_of_blocks(model, law, pair, x, y, moves, random, progress)
         if status != DONE:
             return status
-    rebuild_if_due(model, law, x)
-    rebuild_if_due(model, law, y)
+    rebuild_if_due(member(pair, MODEL_X), law, x)
+    rebuild_if_due(member(pair, MODEL_Y), law, y)
+    if has_numbers(model):
+        status = draw_numbers_of_both(pair, law, random)
+        if status != DONE:
+            return status
     progress[STEPS] += 1
     progress[PLACE] = 0
     return DONE

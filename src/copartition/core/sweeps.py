@@ -79,10 +79,10 @@ def update_pair(model, law, pair, x, y, rule, random, n):
         return FULL
     matching = rule[0].uses_matching > 0
     nugget = rule[0].nugget
-    take_out_of_both(model, pair, x, y, matching, n)
+    take_out_of_both(pair, x, y, matching, n)
     if matching:
         keep_matched(model, pair, x, y, n)
-    status = weigh_both(model, law, x, y, n)
+    status = weigh_both(pair, law, x, y, n)
     if status != DONE:
         return status
     n_x, n_y = choices(model, x), choices(model, y)

@@ -9,69 +9,23 @@ lets neighbours exchange their partitions with probability
 which leaves the product of all these laws as it is. `make_weighed_steps` gives l for targets that are exchangeable: the
 density of a cluster is the product of those of its points, each given the ones that joined before it.
 
-The power travels with the split-merge moves (``Moves.power``), so a tempered step has the signature of any other.
+The power is a part of the model (``Model.power``), and so is the prior of unknown numbers, which is not tempered: a
+tempered chain makes the steps of any other.
 """
 
 from __future__ import annotations
 
 from numba import types
 
-from copartition.core.clusters import choices, clear_row, has_room, put_in, rebuild_if_due, take_out
-from copartition.core.compiling import inner, kernel, outline, reference
-from copartition.core.conditional import add_log_prior, exponentiate, refusal_of
-from copartition.core.random import draw, uniform
-from copartition.core.split_merge import grow, move_chain
-from copartition.core.state import PLACE, STEPS, Chain, Law, Model, Stepper, step_chain_signature
-from copartition.core.status import DONE, FULL
+from copartition.core.clusters import clear_row
+from copartition.core.compiling import kernel, outline, reference
+from copartition.core.random import uniform
+from copartition.core.split_merge import grow
+from copartition.core.state import STEPS, Chain, Law, Model, Stepper
+from copartition.core.status import DONE
 from copartition.core.types import int1, type_of, uint1
 
 model_type, law_type, chain_type, stepper_type = (type_of(one) for one in (Model, Law, Chain, Stepper))
-
-
-@inner
-def weigh_tempered(model, law, chain, beta, n_choices, n):
-    """Compute the tempered conditional law of point n, which is in no cluster; return the sum of the weights."""
-    weights = chain[0].weights
-    law[0].log_predictive(model, chain, n_choices, n)
-    for k in range(n_choices):
-        weights[k] *= beta
-    return exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
-
-
-@inner
-def update_tempered(model, law, chain, beta, random, n):
-    """Take point n out and put it back by its tempered conditional law; return a status."""
-    if not has_room(model, chain):
-        return FULL
-    take_out(model, chain, n)
-    n_choices = choices(model, chain)
-    total = weigh_tempered(model, law, chain, beta, n_choices, n)
-    if not total > 0.0:
-        return refusal_of(total)
-    k = draw(chain[0].weights, n_choices, uniform(random) * total)
-    put_in(model, law, chain, n, k)
-    return DONE
-
-
-@kernel(step_chain_signature)
-def step_tempered(model, law, chain, moves, random, progress):
-    """Go on with a step of one chain at the power of its moves: a sweep, then split-merge moves; return a status."""
-    beta = moves[0].power
-    n_points = len(chain[0].labels)
-    for n in range(progress[PLACE], n_points):
-        status = update_tempered(model, law, chain, beta, random, n)
-        if status != DONE:
-            progress[PLACE] = n
-            return status
-    progress[PLACE] = max(progress[PLACE], n_points)
-    if moves[0].number > 0:
-        status = move_chain(model, law, chain, moves, random, progress)
-        if status != DONE:
-            return status
-    rebuild_if_due(model, law, chain)
-    progress[STEPS] += 1
-    progress[PLACE] = 0
-    return DONE
 
 
 @outline

@@ -38,7 +38,7 @@ from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.exponential import LOWEST
 from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
 from copartition.core.random import draw, uniform
-from copartition.core.state import NAMES_X, NAMES_Y, PLACE, SHADOW_X, SHADOW_Y
+from copartition.core.state import MODEL_X, MODEL_Y, NAMES_X, NAMES_Y, PLACE, SHADOW_X, SHADOW_Y
 from copartition.core.status import DONE, FULL, WRONG_PARTNER
 from copartition.core.sweeps import keep_matched
 
@@ -68,10 +68,10 @@ def choose_phase(model, pair, rule):
 def step_together(model, law, pair, x, y, rule, random, n):
     """Place point n while both chains are on the same path; return a status."""
     p = pair[0]
-    take_out_of_both(model, pair, x, y, True, n)
+    take_out_of_both(pair, x, y, True, n)
     if model[0].palette == 0:
         join(p.matched.there, p.matched.back, x[0].n_clusters[0], y[0].n_clusters[0])
-    status = weigh_both(model, law, x, y, n)
+    status = weigh_both(pair, law, x, y, n)
     if status != DONE:
         return status
     n_x, total_x, total_y = choices(model, x), x[0].total[0], y[0].total[0]
@@ -182,8 +182,8 @@ def place_parted(model, law, pair, x, y, rule, random, n):
     j = rule[0].partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
     if not 0 <= j < n_y or of_y[j] == 0.0:
         return WRONG_PARTNER
-    ratios[0] = follow(model, law, shadow_y, names_x, n, i, of_x[i], ratios[0])
-    ratios[1] = follow(model, law, shadow_x, names_y, n, j, of_y[j], ratios[1])
+    ratios[0] = follow(member(pair, MODEL_Y), law, shadow_y, names_x, n, i, of_x[i], ratios[0])
+    ratios[1] = follow(member(pair, MODEL_X), law, shadow_x, names_y, n, j, of_y[j], ratios[1])
     put_into_both(model, law, pair, x, y, rule[0].uses_matching > 0, n, (i, j))
     return DONE
 
@@ -196,20 +196,20 @@ def step_parted(model, law, pair, x, y, rule, random, n):
     row_x, row_y = x[0].labels[n], y[0].labels[n]
     before_x, before_y = x[0].n_clusters[0], y[0].n_clusters[0]
     matching = rule[0].uses_matching > 0
-    take_out_of_both(model, pair, x, y, matching, n)
+    take_out_of_both(pair, x, y, matching, n)
     if matching:
         keep_matched(model, pair, x, y, n)
     count_x, count_y = x[0].n_clusters[0], y[0].n_clusters[0]
-    status = weigh_both(model, law, x, y, n)
+    status = weigh_both(pair, law, x, y, n)
     if status != DONE:
         return status
     p.shadow_x.total[0] = p.shadow_y.total[0] = 1.0
     if p.ratios[0] > 0.0:
-        names = member(pair, NAMES_X)
-        p.shadow_y.total[0] = weigh_shadow(model, law, shadow_y, names, n, row_x, count_x < before_x, count_x)
+        own, names = member(pair, MODEL_Y), member(pair, NAMES_X)
+        p.shadow_y.total[0] = weigh_shadow(own, law, shadow_y, names, n, row_x, count_x < before_x, count_x)
     if p.ratios[1] > 0.0:
-        names = member(pair, NAMES_Y)
-        p.shadow_x.total[0] = weigh_shadow(model, law, shadow_x, names, n, row_y, count_y < before_y, count_y)
+        own, names = member(pair, MODEL_X), member(pair, NAMES_Y)
+        p.shadow_x.total[0] = weigh_shadow(own, law, shadow_x, names, n, row_y, count_y < before_y, count_y)
     for total in (p.shadow_x.total[0], p.shadow_y.total[0]):
         if not total > 0.0:
             return refusal_of(total)

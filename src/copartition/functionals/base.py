@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from copartition.core.compiling import Kernel, kernel
-from copartition.core.state import FUNCTIONALS, Chain, Functionals, functional_signature
+from copartition.core.state import FUNCTIONALS, Chain, Functionals, Law, Model, functional_signature
 from copartition.core.steps import evaluate_chain
 from copartition.names import Names
 from copartition.partition import canonical
@@ -166,13 +166,13 @@ def bind_all(target: Any, functionals: Sequence[Any]) -> tuple[Any, tuple[Functi
     return target, tuple(bound)
 
 
-def evaluate_at(target: Any, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
-    """Return the values of functionals, as `bind_all` returns them, at the partition where a chain is."""
+def evaluate_at(model: Model, law: Law, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
+    """Return the values of functionals, as `bind_all` returns them, where a chain is; `model` is that of the chain."""
     values = []
     for f in functionals:
         if isinstance(f.evaluate, Kernel):
             out = np.zeros(f.size)
-            evaluate_chain(target.model, target.law, chain, f.evaluate, f.parameters, out)
+            evaluate_chain(model, law, chain, f.evaluate, f.parameters, out)
             values.append(out)
         else:
             values.append(f.of_labels(chain.labels))

@@ -260,10 +260,11 @@ def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) ->
     """Run an ordinary chain until the deadline; there is no pair to meet."""
     begin = time.thread_time()
     random = stream(job.seed, worker)
-    chain = start_chain(job.target, job.start, random)
+    target = job.target.of_chain()
+    chain = start_chain(target, job.start, random)
     burn_in = job.settings.burn_in
     if burn_in:
-        chain = advance_chain(job.target, job.step, chain, random, burn_in)
+        chain = advance_chain(target, job.step, chain, random, burn_in)
     total = np.zeros(job.size)
     kept = 0
     chunks = Chunks(job.target.n_points)
@@ -271,7 +272,7 @@ def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) ->
         pause()
         left = deadline.count - burn_in - kept if isinstance(deadline, Sweeps) else 1 << 40
         draws = np.zeros((chunks.next(max(1, int(left))), job.size))
-        chain = record_chain(job.target, job.step, chain, random, job.functionals[0], draws)
+        chain = record_chain(target, job.step, chain, random, job.functionals[0], draws)
         total += draws.sum(axis=0)
         kept += len(draws)
     return _Shift(total / kept, 1, True, burn_in + kept, time.thread_time() - begin, 0)

@@ -107,6 +107,7 @@ def _dealt(target: Target) -> float:
     """
     sweeps = int(np.clip(POINTS // target.n_points, 1, 20))
     random = stream(0, int.from_bytes(b"auto", "big"))
+    target = target.of_chain()
     chain = start_chain(target, check_start(target, None), random)
     step = Step(TRIED, partners=_partners_of(target))
     chain = advance_chain(target, step, chain, random, sweeps)

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.chain import advance_chain
 from copartition.chains.density import Density
+from copartition.chains.start import Beginning, start_chain
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
-from copartition.core.steps import make_steps, reset_chain
+from copartition.core.steps import begin_chain, make_steps, reset_chain
 from copartition.core.tempering import make_weighed_steps
 from copartition.results import Course, Unmet
 from copartition.runs.everything import run_all
@@ -49,7 +50,7 @@ class Following:
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Courses, None]:
         """Follow some pairs, one after another, in this thread."""
         job, found, seconds = self.job, [], []
-        prepare(make_steps, reset_chain, make_weighed_steps, job.step.alone, *job.target.kernels)
+        prepare(make_steps, reset_chain, begin_chain, make_weighed_steps, job.step.alone, *job.target.kernels)
         for number in numbers:
             begin = time.thread_time()
             one = self.unmet[number]
@@ -65,13 +66,15 @@ def _course(job: Job, one: Unmet, pause: Pause) -> Course:
     n_clusters = np.zeros((2, RECORDS), dtype=np.int64)
     labels = np.zeros((2, RECORDS, len(points)), dtype=np.int32)
     stepper = job.step.stepper(job.target)
-    density = Density(job.target) if job.target.is_exchangeable else None  # known where clusters grow by points
     for c in range(2):
         random = stream(job.seed, FOLLOW, one.number, c)
-        chain = chain_at(job.target, one.labels[c].astype(np.int64))
+        target = job.target.of_chain()
+        density = Density(target) if target.is_exchangeable else None  # known where clusters grow by points
+        # Unknown numbers were not kept: they are drawn anew, given the partition.
+        chain = start_chain(target, Beginning(one.labels[c].astype(np.int64)), random)
         for t in range(RECORDS):
             pause()
-            chain = advance_chain(job.target, stepper, chain, random, SWEEPS)
+            chain = advance_chain(target, stepper, chain, random, SWEEPS)
             log_density[c, t] = np.nan if density is None else density.of(chain)
             n_clusters[c, t] = len(np.unique(chain.labels))
             labels[c, t] = chain.labels[points]

@@ -23,7 +23,7 @@ from copartition.core.compiling import prepare
 from copartition.core.random import stream
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_steps, reset_chain
-from copartition.core.tempering import draw_uniform, make_weighed_steps, step_tempered
+from copartition.core.tempering import draw_uniform, make_weighed_steps
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.modes import (
     UNSETTLED,
@@ -159,20 +159,19 @@ def look_for_modes(
                 break
     every = [piece for parts in tempered for piece in parts]
     best = max([*ordinary, *every], key=lambda piece: piece.best_log_density)
-    constant = target.n_points * getattr(target, "log_constant", 0.0)
     of_tempered = len(ladder) * sum(len(piece.log_density) for piece in every)
     return Modes(
         verdict=judged.verdict,
-        ordinary_log_densities=judged.ordinary.log_density + constant,
-        tempered_log_densities=judged.tempered.log_density + constant,
+        ordinary_log_densities=judged.ordinary.log_density,
+        tempered_log_densities=judged.tempered.log_density,
         ordinary_n_clusters=judged.ordinary.n_clusters,
         tempered_n_clusters=judged.tempered.n_clusters,
         starts=list(starts),
         log_density_gaps=judged.in_density,
         co_clustering_gaps=judged.in_pairs,
         best=canonical(best.best),
-        best_log_density=best.best_log_density + constant,
-        ordinary_best_log_density=max(piece.best_log_density for piece in ordinary) + constant,
+        best_log_density=best.best_log_density,
+        ordinary_best_log_density=max(piece.best_log_density for piece in ordinary),
         ladder=ladder,
         swap_rates=np.sum([piece.accepted for piece in every], axis=0) / np.sum([one.tried for one in every], axis=0),
         sweeps=pilot_sweeps(ladder) + SWEEPS_A_ROUND * (chains * rounds + of_tempered),
@@ -229,8 +228,9 @@ def _most_clusters(target: Target) -> int:
 
 def _state(target: Target, start: Beginning, levels: int, seed: int, number: int) -> State:
     random = stream(seed, LOOK, OF_TEMPERED, number)
-    labels = start_chain(target, start, random).labels
-    return State(np.tile(canonical(labels), (levels, 1)), random)
+    own = target.of_chain()
+    labels = start_chain(own, start, random).labels
+    return State(np.tile(canonical(labels), (levels, 1)), np.tile(own.model.numbers, (levels, 1)), random)
 
 
 # --- chains ----------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Piece(NamedTuple):
     members: np.ndarray
     best: np.ndarray
     best_log_density: float
-    state: State = State(NOTHING, NOTHING)
+    state: State = State(NOTHING, NOTHING, NOTHING)
     accepted: np.ndarray = NOTHING
     tried: np.ndarray = NOTHING
 
@@ -317,8 +317,9 @@ class OrdinaryJob:
 
     def _run_one(self, number: int, pause: Pause) -> Piece:
         random = stream(self.seed, LOOK, OF_ORDINARY, number)
-        chain = start_chain(self.target, self.start, random)
-        density, stepper = Density(self.target), self.step.stepper(self.target)
+        own = self.target.of_chain()
+        chain = start_chain(own, self.start, random)
+        density, stepper = Density(own), self.step.stepper(own)
         diary = _Diary(self.target.n_points, self.rounds, self.places)
         for t in range(self.rounds):
             pause()
@@ -395,5 +396,5 @@ def _seen(parts: list[list[Piece]]) -> Seen:
 
 def _prepare(target: Target, step: Step) -> None:
     """Compile what all chains use, so that the time of none includes it."""
-    prepare(make_steps, reset_chain, begin_chain, step_tempered, make_weighed_steps, draw_uniform, step.alone)
+    prepare(make_steps, reset_chain, begin_chain, make_weighed_steps, draw_uniform, step.alone)
     prepare(*target.kernels)

@@ -19,7 +19,18 @@ from copartition.chains.pair import couple
 from copartition.chains.start import Beginning, start_refusal
 from copartition.chains.step import Step
 from copartition.core import status as kernel_status
-from copartition.core.batch import AT_EVERY_END, AT_UNMET, NEVER, Batch, Question, Times, new_diary, new_tally, number
+from copartition.core.batch import (
+    AT_EVERY_END,
+    AT_UNMET,
+    NEVER,
+    TOGETHER,
+    Batch,
+    Question,
+    Times,
+    new_diary,
+    new_tally,
+    number,
+)
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.estimator import run_batch
 from copartition.core.random import stream
@@ -239,7 +250,7 @@ class Runner:
         """Return what the pair at hand is doing, unless it has met or its chains do not run together yet."""
         sweeps = int(self._batch.tally.time[0]) - self.job.settings.lag
         distance = int(self._pair.distance[0])
-        if not self._batch.has_begun[0] or sweeps < 0 or distance == 0:
+        if not self._batch.has_begun[0] or sweeps < 0 or self._batch.tally.stage[0] > TOGETHER:
             return None
         return Glance(sweeps, distance)
 
@@ -356,9 +367,10 @@ class Runner:
         """Evaluate functionals that are written in Python, of one chain or of both."""
         tally = self._batch.tally
         functionals = self.job.arranged.evaluated
-        tally.h_x[:] = evaluate_at(self.job.target, functionals, self._pair.x)
+        law, pair = self.job.target.law, self._pair
+        tally.h_x[:] = evaluate_at(pair.model_x, law, functionals, pair.x)
         if self._batch.question.about[0] == 2:
-            tally.h_y[:] = evaluate_at(self.job.target, functionals, self._pair.y)
+            tally.h_y[:] = evaluate_at(pair.model_y, law, functionals, pair.y)
 
     def _grow(self) -> None:
         """Make room for more clusters. A replicate that has not begun begins again, with its seed restored."""

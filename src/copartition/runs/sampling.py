@@ -137,16 +137,17 @@ class ChainJob:
 
     def _run_one(self, number: int, pause: Pause) -> np.ndarray:
         random = stream(self.seed, number)
-        chain = start_chain(self.target, self.start, random)
+        target = self.target.of_chain()
+        chain = start_chain(target, self.start, random)
         draws = np.zeros((self.sweeps, len(self.columns)))
         chunks = Chunks(self.target.n_points)
-        chain = advance_by(self.target, self.step, chain, random, self.burn_in, chunks, pause)
+        chain = advance_by(target, self.step, chain, random, self.burn_in, chunks, pause)
         done = 0
         while done < self.sweeps:
             pause()
             made = chunks.next(min(self.sweeps - done, max(1, CELLS // self.functional.size)))
             rows = np.zeros((made, self.functional.size))
-            chain = record_chain(self.target, self.step, chain, random, self.functional, rows)
+            chain = record_chain(target, self.step, chain, random, self.functional, rows)
             draws[done : done + made] = rows[:, self.columns]
             done += made
         return draws
@@ -172,7 +173,7 @@ class DrawJob:
         return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
 
     def _run_one(self, number: int, pause: Pause) -> np.ndarray:
-        target, step, random = self.target, self.step, stream(self.seed, number)
+        target, step, random = self.target.of_chain(), self.step, stream(self.seed, number)
         chunks = Chunks(target.n_points)
         chain = start_chain(target, self.start, random)
         chain = advance_by(target, step, chain, random, self.burn_in, chunks, pause)

@@ -11,8 +11,9 @@ runs as fast; ``docs/own-target.md`` shows how.
 
 from __future__ import annotations
 
+import copy as copying
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from copartition.core.state import (
 )
 from copartition.partition import canonical
 from copartition.targets.priors import Prior, check_prior
+from copartition.targets.unknown import NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
 from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
 
 log_predictive = kernel(log_predictive_signature, "model, chain, n_choices, n")
@@ -149,6 +151,10 @@ class Target:
         How many columns of `points`, from the first on, are summed; all if left out.
     keeping : Keeping, optional
         What else is kept for every cluster.
+    unknown : Unknowns, optional
+        Numbers that are unknown and drawn along with the partition.
+    log_constant : float, default 0
+        What `log_predictive` leaves out of the log density of a point, the same for all points and clusters.
     copy : bool, default True
         Copy `points`; without, nobody may change them any more.
 
@@ -159,9 +165,13 @@ class Target:
     law : Law
         The compiled functions.
     n_points : int
+    numbers : list of str
+        The names of numbers that are unknown.
     """
 
     default_start = "one_cluster"
+    belongs_to_chain = False
+    """Whether its unknown numbers are those of one chain, see `of_chain`."""
     names: list[str] | None = None
     """What points are called, where they have names."""
 
@@ -184,6 +194,8 @@ class Target:
         log_merge: Kernel | None = None,
         summed: int | None = None,
         keeping: Keeping | None = None,
+        unknown: Unknowns | None = None,
+        log_constant: float = 0.0,
         copy: bool = True,
     ) -> None:
         if not isinstance(log_predictive, Kernel):
@@ -194,6 +206,9 @@ class Target:
             raise TypeError(f"log_merge must be a function decorated with copartition.log_merge, got {log_merge!r}.")
         if keeping is not None and not isinstance(keeping, Keeping):
             raise TypeError(f"keeping must be a Keeping, got {shorten(keeping)}.")
+        if unknown is not None and not isinstance(unknown, Unknowns):
+            raise TypeError(f"unknown must be an Unknowns, got {shorten(unknown)}.")
+        unknown = NO_UNKNOWNS if unknown is None else unknown
         rows = finite_array("points", points, (2,))
         if len(rows) == 0:
             raise ValueError(f"points must have at least one row, got an array of shape {rows.shape}.")
@@ -201,20 +216,29 @@ class Target:
             rows = rows.copy()
         self.n_points = len(rows)
         self.prior = prior
-        self.law = _law_of(log_predictive, log_merge, keeping)
+        self.law = _law_of(log_predictive, log_merge, keeping, unknown)
+        of_prior: OnGrid | None = getattr(prior, "unknown", None)
+        self.groups = (*unknown.groups, *([] if of_prior is None else [of_prior]))
+        numbers, drawn = unknown_of(self.groups, unknown.raw, _prior_tables(prior, of_prior, self.n_points))
+        log_size = np.zeros(self.n_points + 1) if prior is None else _log_weights(prior, "log_size", self.n_points)
         self.is_exchangeable = bool(exchangeable) or log_merge is not None
         self.model = Model(
             points=rows,
             table=np.zeros((0, 0)) if table is None else number_array("table", table, 2),
             parameters=np.zeros(0) if parameters is None else number_array("parameters", parameters, 1),
             integers=np.zeros(0, np.int64) if integers is None else integer_array("integers", integers),
-            log_size=np.zeros(self.n_points + 1) if prior is None else _log_weights(prior, "log_size", self.n_points),
+            log_size=log_size,
             log_new=np.zeros(1) if prior is None else _log_weights(prior, "log_new", self.n_points),
             palette=integer("palette", palette, 0),
             n_summed=rows.shape[1] if summed is None else integer("summed", summed, 0),
             n_kept=0 if keeping is None else keeping.width,
             n_scratch=0 if keeping is None else keeping.scratch,
             mixing=_mixing_of(prior),
+            log_grown=grown_of(log_size),
+            power=1.0,
+            constant=np.array([float(log_constant)]),
+            numbers=numbers,
+            unknown=drawn,
         )
         if self.model.n_summed > rows.shape[1]:
             raise ValueError(f"summed must be at most the {rows.shape[1]} columns of points, got {summed}.")
@@ -229,7 +253,10 @@ class Target:
     @property
     def fingerprint(self) -> str:
         """A hash of everything that the law depends on: the arrays and the code."""
-        arrays = [np.asarray(field) for field in self.model]
+        m = self.model
+        fields = m[: Model._fields.index("log_grown")]  # what follows from these need not be hashed
+        arrays = [np.asarray(field) for field in (*fields, *([m.numbers, *m.unknown] if len(m.numbers) else []))]
+        arrays += [np.asarray(m.power)] if m.power != 1.0 else []
         shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
         code = [code_hash(function.function) for function in self.kernels]
         return digest_of(shapes, *[array.tobytes() for array in arrays], *code)
@@ -238,6 +265,31 @@ class Target:
     def kernels(self) -> tuple[Kernel, ...]:
         """All compiled functions of the law."""
         return tuple(function for function in self.law if isinstance(function, Kernel))
+
+    @property
+    def numbers(self) -> list[str]:
+        """The names of numbers that are unknown."""
+        return [name for group in self.groups for name in group.names]
+
+    @property
+    def log_constant(self) -> float:
+        """What `log_predictive` leaves out of the log density of a point; where numbers are unknown, at their start."""
+        return float(self.model.constant[0])
+
+    def of_chain(self) -> Self:
+        """Return the target as one chain sees it: where numbers are unknown, with values of its own."""
+        if not self.groups:
+            return self
+        own = copying.copy(self)
+        own.model = model_of_chain(self.model)
+        own.belongs_to_chain = True
+        return own
+
+    def tempered(self, power: float) -> Self:
+        """Return the same target with the density of the data to a power, the prior being as it is."""
+        other = copying.copy(self)
+        other.model = self.model._replace(power=float(power))
+        return other
 
     def assumptions(self) -> list[str]:
         """Return what the model assumes, in words, a sentence each."""
@@ -265,10 +317,36 @@ class Target:
         return None
 
 
-def _law_of(log_predictive: Kernel, log_merge: Kernel | None, keeping: Keeping | None) -> Law:
+def _law_of(log_predictive: Kernel, log_merge: Kernel | None, keeping: Keeping | None, unknown: Unknowns) -> Law:
     kept = (no_begin, no_enter, no_leave) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
     merge = no_log_merge if log_merge is None else log_merge
-    return Law(log_predictive, merge, int(log_merge is not None), *kept, int(keeping is not None))
+    return Law(log_predictive, merge, int(log_merge is not None), *kept, int(keeping is not None), *unknown.functions)
+
+
+def grown_of(log_size: np.ndarray) -> np.ndarray:
+    """Return ``Model.log_grown`` for given weights by size."""
+    log_grown = np.zeros(len(log_size))
+    log_grown[2:] = np.cumsum(log_size[1:-1])
+    return log_grown
+
+
+def opened_of(log_new: np.ndarray, n_points: int) -> np.ndarray:
+    """Return the log weight of having opened 0, 1, ..., `n_points` clusters, one after another."""
+    # What is said of no clusters at all does not matter: the first point has no choice.
+    opened = log_new[np.minimum(np.arange(1, n_points), len(log_new) - 1)]
+    return np.concatenate([[0.0, 0.0], np.cumsum(opened)])
+
+
+def _prior_tables(prior: Any, unknown: OnGrid | None, n_points: int) -> np.ndarray:
+    """Return ``Unknown.prior_tables``."""
+    if unknown is None:
+        return np.zeros((0, 0))
+    rows = []
+    for value in unknown.values:
+        one = prior.at(value)
+        log_size, log_new = one.log_size(n_points), one.log_new(n_points)
+        rows.append(np.concatenate([log_size, grown_of(log_size), log_new, opened_of(log_new, n_points)]))
+    return np.array(rows)
 
 
 def _mixing_of(prior: Prior | None) -> np.ndarray:

@@ -12,6 +12,7 @@ from copartition.core.compiling import Kernel
 from copartition.targets.base import Keeping, Target
 from copartition.targets.cells import Cells, cells_of
 from copartition.targets.priors import DirichletProcess, Prior, check_prior
+from copartition.targets.unknown import Unknowns
 from copartition.validation import finite_array, shorten
 
 
@@ -34,6 +35,8 @@ class Prepared(NamedTuple):
         How many columns of `points`, from the first on, are summed over clusters; all if left out.
     keeping : Keeping, optional
         What else is to be kept for every cluster.
+    unknown : Unknowns, optional
+        Numbers that are unknown and drawn along with the partition.
     component : Component, optional
         The same component with all numbers that were left out set from the data.
     """
@@ -47,6 +50,7 @@ class Prepared(NamedTuple):
     log_constant: float = 0.0
     summed: int | None = None
     keeping: Keeping | None = None
+    unknown: Unknowns | None = None
     component: Component | None = None
 
 
@@ -115,7 +119,6 @@ class Mixture(Target):
         self.histogram = _histogram(cells) if self.shape[1] == 1 else None
         shared = np.may_share_memory(prepared.points, data) if isinstance(data, np.ndarray) else False
         arguments = prepared._asdict()
-        self.log_constant = float(arguments.pop("log_constant"))
         self.component = arguments.pop("component") or component
         prior = DirichletProcess() if prior is None else check_prior(prior)
         super().__init__(prior=prior, exchangeable=True, copy=shared, **arguments)

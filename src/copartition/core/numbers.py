@@ -1,0 +1,269 @@
+"""Numbers that are unknown, drawn along with the partition, in chains that still meet exactly.
+
+The state of a chain is a partition and a few numbers, for instance a variance that all clusters share. A step moves the
+partition first, given the numbers, and then draws the numbers given the partition, group by group, each given all the
+others (a Gibbs update). The order matters: chains whose partitions have become equal have the same law of the numbers,
+and a coupling lets them draw the same ones. Two chains have met when their partitions and all their numbers are equal,
+bit for bit. Numbers that are close to each other are no meeting.
+
+**A grid.** A number whose conditional law is not a known one takes its values on a grid. Each value's weight is its
+prior probability times the density of the data, to the power at which a chain is tempered. Two chains draw by the
+maximal coupling: the same value with probability ``sum min(p_i, q_i)``.
+
+**Rejection.** Otherwise a target draws a group itself and knows the log density of what it draws. With p the density of
+x, q that of y and a constant c just below 1, draw X from p, and let Y be X with probability ``min(1, c q / p)`` at X.
+If that fails, draw Y from q until one is accepted, each with probability ``1 - min(p / q, c)`` at Y. Y has the law q,
+because ``min(p, c q) + (q - min(p, c q)) = q``, and the chains agree with probability ``integral of min(p, c q)``. With
+c = 1 that would be the maximal coupling, but as p and q come close a failure becomes rare and the tries after it become
+many: their number has the mean 1 and no bounded variance. With c every try succeeds with probability 1 - c at least,
+and one in 1,024 agreements is given up.
+
+**Equal laws.** Where two chains have the same partition and all other numbers are equal, the laws of a group are the
+same, and y takes what x has drawn. So chains that have met stay together, and sums that have drifted apart in their
+last digits do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from copartition.core.clusters import copy_array
+from copartition.core.compiling import inner, member, outline
+from copartition.core.conditional import exponentiate
+from copartition.core.random import draw, uniform
+from copartition.core.state import MODEL_X, MODEL_Y, X, Y
+from copartition.core.status import DONE, NO_NUMBER
+
+FIRST, LAST, GRID = range(3)  # columns of ``Unknown.groups``
+AGREEMENT = 1.0 - 2.0**-10
+LOG_AGREEMENT = math.log(AGREEMENT)
+
+
+@inner
+def has_numbers(model):
+    """Tell whether numbers are unknown."""
+    return len(model[0].numbers) > 0
+
+
+@inner
+def numbers_agree(pair):
+    """Tell whether all numbers of two chains are equal."""
+    of_x, of_y = pair[0].model_x.numbers, pair[0].model_y.numbers
+    different = 0
+    for i in range(len(of_x)):
+        different += of_x[i] != of_y[i]
+    return different == 0
+
+
+@inner
+def others_agree(pair, group):
+    """Tell whether all numbers of two chains but those of a group are equal."""
+    of_x, of_y, groups = pair[0].model_x.numbers, pair[0].model_y.numbers, pair[0].model_x.unknown.groups
+    for i in range(len(of_x)):
+        if of_x[i] != of_y[i] and not groups[group, FIRST] <= i < groups[group, LAST]:
+            return False
+    return True
+
+
+# --- the prior of the partition --------------------------------------------------------------------------------------
+
+
+@inner
+def is_of_prior(model, group):
+    """Tell whether a group is the number of the prior of the partition."""
+    unknown = model[0].unknown
+    return len(unknown.prior_tables) > 0 and group == len(unknown.groups) - 1
+
+
+@outline
+def weigh_prior(model, chain):
+    """Leave the log prior of the partition for every value of the number of the prior in the weights."""
+    m, c = model[0], chain[0]
+    tables, weights = m.unknown.prior_tables, m.unknown.weights
+    n_clusters, rows = c.n_clusters[0], len(m.log_size)
+    for i in range(len(tables)):
+        total = tables[i, 2 * rows + len(m.log_new) + n_clusters]
+        for k in range(n_clusters):
+            total += tables[i, rows + c.sizes[k]]
+        weights[i] = total
+
+
+@outline
+def renew_prior(model):
+    """Look up the tables of the prior for the present value of its number."""
+    m = model[0]
+    u = m.unknown
+    group = len(u.groups) - 1
+    value, grid = m.numbers[u.groups[group, FIRST]], u.grids[u.groups[group, GRID]]
+    i = 0
+    while grid[i] != value:
+        i += 1
+    table, rows = u.prior_tables[i], len(m.log_size)
+    copy_array(table[:rows], m.log_size)
+    copy_array(table[rows : 2 * rows], m.log_grown)
+    copy_array(table[2 * rows : 2 * rows + len(m.log_new)], m.log_new)
+
+
+@outline
+def renew_all(model, law, chain):
+    """Bring all that depends on numbers up to date."""
+    law[0].renew(model, chain)
+    if len(model[0].unknown.prior_tables) > 0:
+        renew_prior(model)
+
+
+@outline
+def begin_numbers(model, law, chain):
+    """Put the numbers of a chain, which is then in no partition, where they are before the first draw."""
+    copy_array(model[0].unknown.initial, model[0].numbers)
+    chain[0].n_clusters[0] = 0
+    renew_all(model, law, chain)
+
+
+# --- one chain -------------------------------------------------------------------------------------------------------
+
+
+@outline
+def weigh_grid(model, law, chain, group):
+    """Leave the conditional law of a number on a grid in its weights; return their sum, NaN if one is not defined."""
+    m = model[0]
+    weights, log_prior = m.unknown.weights, m.unknown.log_priors[m.unknown.groups[group, GRID]]
+    power = m.power
+    if is_of_prior(model, group):
+        weigh_prior(model, chain)
+        power = 1.0
+    else:
+        law[0].weigh_number(model, chain, group)
+    top = -np.inf
+    for i in range(len(weights)):
+        weights[i] = power * weights[i] + log_prior[i]
+        if weights[i] != weights[i]:
+            return np.nan
+        top = max(top, weights[i])
+    return exponentiate(weights, len(weights), top)
+
+
+@inner
+def set_number(model, group, i):
+    """Let the number of a group be the i-th value of its grid."""
+    u = model[0].unknown
+    model[0].numbers[u.groups[group, FIRST]] = u.grids[u.groups[group, GRID], i]
+
+
+@outline
+def draw_group(model, law, chain, group, random):
+    """Draw the numbers of a group; return a status."""
+    u = model[0].unknown
+    if u.groups[group, GRID] < 0:
+        law[0].draw_numbers(model, chain, group, random)
+        return DONE
+    total = weigh_grid(model, law, chain, group)
+    if not total > 0.0:
+        return NO_NUMBER
+    set_number(model, group, draw(u.weights, len(u.weights), uniform(random) * total))
+    return DONE
+
+
+@outline
+def draw_numbers(model, law, chain, random):
+    """Draw all numbers of a chain given its partition; return a status."""
+    for group in range(len(model[0].unknown.groups)):
+        status = draw_group(model, law, chain, group, random)
+        if status != DONE:
+            return status
+    renew_all(model, law, chain)
+    return DONE
+
+
+# --- two chains ------------------------------------------------------------------------------------------------------
+
+
+@inner
+def draw_remainder(of_x, total_x, of_y, total_y, level):
+    """Return the choice at which the running sum of what is left of a law, ``(q - p)+``, passes a share of it."""
+    left = 0.0
+    for i in range(len(of_y)):
+        left += max(0.0, of_y[i] / total_y - of_x[i] / total_x)
+    level *= left
+    chosen = -1
+    for i in range(len(of_y)):
+        excess = of_y[i] / total_y - of_x[i] / total_x
+        if excess > 0.0:
+            chosen = i
+            level -= excess
+            if level < 0.0:
+                break
+    return chosen
+
+
+@outline
+def draw_both_on_grid(pair, law, group, random):
+    """Draw a number on a grid in both chains by the maximal coupling; return a status."""
+    model_x, model_y = member(pair, MODEL_X), member(pair, MODEL_Y)
+    of_x, of_y = model_x[0].unknown.weights, model_y[0].unknown.weights
+    total_x = weigh_grid(model_x, law, member(pair, X), group)
+    total_y = weigh_grid(model_y, law, member(pair, Y), group)
+    if not (total_x > 0.0 and total_y > 0.0):
+        return NO_NUMBER
+    i = draw(of_x, len(of_x), uniform(random) * total_x)
+    p, q = of_x[i] / total_x, of_y[i] / total_y
+    j = i
+    if uniform(random) * p >= q:
+        left = draw_remainder(of_x, total_x, of_y, total_y, uniform(random))
+        j = left if left >= 0 else i  # nothing is left over but a rounding error
+    set_number(model_x, group, i)
+    set_number(model_y, group, j)
+    return DONE
+
+
+@inner
+def log_uniform(random):
+    """Return the logarithm of a uniform number, which is never 0."""
+    return math.log(1.0 - uniform(random))
+
+
+@outline
+def draw_both_by_rejection(pair, law, group, random):
+    """Draw the numbers of a group in both chains, as a rule the same."""
+    model_x, model_y, x, y = member(pair, MODEL_X), member(pair, MODEL_Y), member(pair, X), member(pair, Y)
+    first, last = model_x[0].unknown.groups[group, FIRST], model_x[0].unknown.groups[group, LAST]
+    of_x, of_y = model_x[0].numbers[first:last], model_y[0].numbers[first:last]
+    law[0].draw_numbers(model_x, x, group, random)
+    log_p = law[0].log_density_of_numbers(model_x, x, group, of_x)
+    log_q = law[0].log_density_of_numbers(model_y, y, group, of_x)
+    if not (log_p == log_p and log_q == log_q):
+        return NO_NUMBER
+    if log_uniform(random) <= LOG_AGREEMENT + log_q - log_p:
+        copy_array(of_x, of_y)
+        return DONE
+    while True:
+        law[0].draw_numbers(model_y, y, group, random)
+        log_p = law[0].log_density_of_numbers(model_x, x, group, of_y)
+        log_q = law[0].log_density_of_numbers(model_y, y, group, of_y)
+        if not (log_p == log_p and log_q == log_q):
+            return NO_NUMBER
+        if log_uniform(random) > min(log_p - log_q, LOG_AGREEMENT):
+            return DONE
+
+
+@outline
+def draw_numbers_of_both(pair, law, random):
+    """Draw all numbers of two chains given their partitions; return a status."""
+    model_x, model_y, x, y = member(pair, MODEL_X), member(pair, MODEL_Y), member(pair, X), member(pair, Y)
+    groups = model_x[0].unknown.groups
+    for group in range(len(groups)):
+        if pair[0].distance[0] == 0 and others_agree(pair, group):
+            status = draw_group(model_x, law, x, group, random)
+            for i in range(groups[group, FIRST], groups[group, LAST]):
+                model_y[0].numbers[i] = model_x[0].numbers[i]
+        elif groups[group, GRID] >= 0:
+            status = draw_both_on_grid(pair, law, group, random)
+        else:
+            status = draw_both_by_rejection(pair, law, group, random)
+        if status != DONE:
+            return status
+    renew_all(model_x, law, x)
+    renew_all(model_y, law, y)
+    return DONE

@@ -1,0 +1,247 @@
+"""Numbers of a target that are unknown and drawn along with the partition: how they are declared.
+
+``docs/own-target.md`` shows a target of one's own with an unknown number; `copartition.core.numbers` says how numbers
+are drawn in one chain and in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from copartition.core.compiling import Kernel, kernel
+from copartition.core.state import (
+    Model,
+    Unknown,
+    draw_numbers_signature,
+    log_density_of_numbers_signature,
+    renew_signature,
+    weigh_number_signature,
+)
+from copartition.validation import finite_array, number_array, shorten
+
+weigh_number = kernel(weigh_number_signature, "model, chain, group")
+"""Decorator of a compiled function ``f(model, chain, group)`` of `Unknowns`, for a number on a grid.
+
+It writes the log density of all data for each value of the grid, given the partition and all other numbers, into
+``model[0].unknown.weights``: the same constant may be left out for all values. The prior is added to it.
+"""
+
+draw_numbers = kernel(draw_numbers_signature, "model, chain, group, random")
+"""Decorator of a compiled function ``f(model, chain, group, random)`` of `Unknowns`.
+
+It draws the numbers of a group that is on no grid given the partition and all other numbers, prior and data together,
+and writes them into ``model[0].numbers``. What they were before must not matter. All chance is from `random`:
+``copartition.core.random`` has `uniform`, `normal` and `gamma`.
+"""
+
+log_density_of_numbers = kernel(log_density_of_numbers_signature, "model, chain, group, values")
+"""Decorator of a compiled function ``f(model, chain, group, values)`` of `Unknowns`.
+
+It returns the log density, with its normalising constant, at `values` of the law from which `draw_numbers` draws.
+"""
+
+renew = kernel(renew_signature, "model, chain")
+"""Decorator of a compiled function ``f(model, chain)`` of `Unknowns`: numbers have been drawn.
+
+It brings what depends on them up to date: ``model[0].points``, ``table``, ``parameters`` and ``constant``, of which
+every chain has its own, and ``chain[0].sums`` and ``kept``.
+"""
+
+
+@weigh_number
+def no_weigh_number(model, chain, group):
+    """Stand where no number is on a grid; never called."""
+
+
+@draw_numbers
+def no_draw_numbers(model, chain, group, random):
+    """Stand where all numbers are on grids; never called."""
+
+
+@log_density_of_numbers
+def no_log_density_of_numbers(model, chain, group, values):
+    """Stand where all numbers are on grids; never called."""
+    return np.nan
+
+
+@renew
+def no_renew(model, chain):
+    """Stand where nothing depends on numbers but the functions that read them."""
+
+
+@dataclass(frozen=True)
+class OnGrid:
+    """A number that takes its values on a grid.
+
+    Parameters
+    ----------
+    name : str
+    values : array
+        Its values, all different.
+    log_prior : array, optional
+        Logs of their prior weights, which need not sum to 1; all alike if left out.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.OnGrid("theta", [0.1, 0.2, 0.4]).names
+    ('theta',)
+    """
+
+    name: str
+    values: Any
+    log_prior: Any = None
+    law: Any = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        values = finite_array("values of OnGrid", self.values, (1,))
+        if len(np.unique(values)) < len(values) or len(values) == 0:
+            raise ValueError(f"values of OnGrid must be different numbers, got {shorten(self.values)}.")
+        given = np.zeros(len(values)) if self.log_prior is None else number_array("log_prior", self.log_prior, 1)
+        if given.shape != values.shape or not np.isfinite(given.max()):
+            raise ValueError(f"log_prior of OnGrid must have a number for each value, got {shorten(self.log_prior)}.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "log_prior", given - given.max() - np.log(np.exp(given - given.max()).sum()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its numbers: one."""
+        return (self.name,)
+
+    @property
+    def initial(self) -> np.ndarray:
+        """Where the number is before the first draw: the value at which half of the prior lies below."""
+        return self.values[[np.searchsorted(np.cumsum(np.exp(self.log_prior)), 0.5)]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Numbers that are drawn together by a function of the target.
+
+    Parameters
+    ----------
+    names : sequence of str
+    initial : array
+        Where they are before the first draw.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.Drawn(["variance"], [1.0]).names
+    ('variance',)
+    """
+
+    names: Sequence[str]
+    initial: Any
+    law: Any = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", (self.names,) if isinstance(self.names, str) else tuple(self.names))
+        object.__setattr__(self, "initial", np.atleast_1d(finite_array("initial of Drawn", self.initial, (0, 1))))
+        if len(self.names) != len(self.initial) or not self.names:
+            raise ValueError(
+                f"initial of Drawn must have a number for each of {shorten(self.names)}, got {shorten(self.initial)}."
+            )
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """The numbers of a target that are unknown, and the compiled functions by which they are drawn.
+
+    Parameters
+    ----------
+    groups : sequence of OnGrid or Drawn
+        Numbers are drawn in this order after every sweep, each group given the partition and all the others.
+    weigh : Kernel, optional
+        Decorated with `copartition.weigh_number`, for groups on a grid.
+    draw, log_density : Kernel, optional
+        Decorated with `copartition.draw_numbers` and `copartition.log_density_of_numbers`, for the others.
+    renew : Kernel, optional
+        Decorated with `copartition.renew`; left out where the functions of the target read ``model[0].numbers``
+        themselves.
+    raw : array, two-dimensional, optional
+        Points before numbers shift and scale them, for `renew`: found again as ``model[0].unknown.raw``.
+    """
+
+    groups: Sequence[OnGrid | Drawn]
+    weigh: Kernel = no_weigh_number
+    draw: Kernel = no_draw_numbers
+    log_density: Kernel = no_log_density_of_numbers
+    renew: Kernel = no_renew
+    raw: Any = None
+
+    def __post_init__(self) -> None:
+        for group in self.groups:
+            if not isinstance(group, OnGrid | Drawn):
+                raise TypeError(f"groups of Unknowns must be OnGrid or Drawn, got {shorten(group)}.")
+        names = [name for group in self.groups for name in group.names]
+        if len(set(names)) < len(names):
+            raise ValueError(f"numbers of Unknowns must have different names, got {shorten(names)}.")
+        signatures = {
+            "weigh": weigh_number_signature,
+            "draw": draw_numbers_signature,
+            "log_density": log_density_of_numbers_signature,
+            "renew": renew_signature,
+        }
+        decorators = {"weigh": "weigh_number", "draw": "draw_numbers", "log_density": "log_density_of_numbers"}
+        for name, signature in signatures.items():
+            given = getattr(self, name)
+            if not isinstance(given, Kernel) or given.signature != signature:
+                raise TypeError(
+                    f"{name} of Unknowns must be a function decorated with copartition.{decorators.get(name, name)}, "
+                    f"got {shorten(given)}."
+                )
+        kinds = {isinstance(group, OnGrid) for group in self.groups}
+        if True in kinds and self.weigh is no_weigh_number:
+            raise ValueError("weigh of Unknowns must be given, because a number is on a grid.")
+        if False in kinds and (self.draw is no_draw_numbers or self.log_density is no_log_density_of_numbers):
+            raise ValueError("draw and log_density of Unknowns must be given, because numbers are on no grid.")
+
+    @property
+    def functions(self) -> tuple[Kernel, Kernel, Kernel, Kernel]:
+        """The compiled functions in the order of ``Law``."""
+        return self.weigh, self.draw, self.log_density, self.renew
+
+
+NO_UNKNOWNS = Unknowns(())
+
+
+def unknown_of(groups: Sequence[OnGrid | Drawn], raw: Any, prior_tables: np.ndarray) -> tuple[np.ndarray, Unknown]:
+    """Return the initial values of numbers, and how they are drawn, as kernels take them."""
+    on_grid = [group for group in groups if isinstance(group, OnGrid)]
+    length = max((len(group.values) for group in on_grid), default=0)
+    grids, log_priors = np.zeros((len(on_grid), length)), np.full((len(on_grid), length), -np.inf)
+    rows = []
+    first = row = 0
+    for group in groups:
+        is_on_grid = isinstance(group, OnGrid)
+        rows.append((first, first + len(group.names), row if is_on_grid else -1))
+        if isinstance(group, OnGrid):
+            grids[row] = group.values[-1]
+            grids[row, : len(group.values)] = group.values
+            log_priors[row, : len(group.values)] = group.log_prior
+            row += 1
+        first += len(group.names)
+    initial = np.concatenate([np.zeros(0), *[group.initial for group in groups]])
+    return initial.copy(), Unknown(
+        groups=np.array(rows, dtype=np.int64).reshape(-1, 3),
+        initial=initial,
+        grids=grids,
+        log_priors=log_priors,
+        weights=np.zeros(length),
+        raw=np.zeros((0, 0)) if raw is None else np.ascontiguousarray(raw, dtype=np.float64),
+        prior_tables=prior_tables,
+    )
+
+
+def model_of_chain(model: Model) -> Model:
+    """Return the model as a chain of its own needs it: with arrays that may change, where numbers are unknown."""
+    if not len(model.numbers):
+        return model
+    changing = ("points", "table", "parameters", "log_size", "log_new", "log_grown", "constant", "numbers")
+    copies = {name: getattr(model, name).copy() for name in changing}
+    return model._replace(**copies, unknown=model.unknown._replace(weights=model.unknown.weights.copy()))
