@@ -29,7 +29,9 @@ from copartition.functionals import (
     distance_to,
     evaluation,
     functional,
+    hyperparameters,
     largest_clusters,
+    log_likelihood,
     memberships,
     n_clusters,
     n_components,
@@ -60,7 +62,7 @@ from copartition.targets.coloring import GraphColoring
 from copartition.targets.columns import Columns
 from copartition.targets.discrete import Bernoulli, Categorical, Poisson
 from copartition.targets.gaussian import Gaussian
-from copartition.targets.laws import Gamma
+from copartition.targets.laws import Beta, Gamma, InverseGamma, LogUniform, Normal
 from copartition.targets.mixture import Component, Mixture, Prepared
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.priors import (
@@ -71,10 +73,21 @@ from copartition.targets.priors import (
     Prior,
     prior_n_clusters,
 )
+from copartition.targets.tied import TiedGaussian
+from copartition.targets.unknown import (
+    Drawn,
+    OnGrid,
+    Unknowns,
+    draw_numbers,
+    log_density_of_numbers,
+    renew,
+    weigh_number,
+)
 from copartition.view import plots, write_report
 
 __all__ = [
     "Bernoulli",
+    "Beta",
     "BlockUpdates",
     "Categorical",
     "Columns",
@@ -83,6 +96,7 @@ __all__ = [
     "Consensus",
     "Coupling",
     "DirichletProcess",
+    "Drawn",
     "Estimate",
     "FiniteMixture",
     "Functional",
@@ -90,15 +104,19 @@ __all__ = [
     "Gaussian",
     "GraphColoring",
     "Independent",
+    "InverseGamma",
     "Keeping",
+    "LogUniform",
     "Matched",
     "Maximal",
     "MeetingTimes",
     "Mixture",
     "MixtureOfFiniteMixtures",
     "Modes",
+    "Normal",
     "NormalInverseGamma",
     "NormalInverseWishart",
+    "OnGrid",
     "Path",
     "PitmanYor",
     "Poisson",
@@ -112,9 +130,11 @@ __all__ = [
     "StoreError",
     "Sweeps",
     "Target",
+    "TiedGaussian",
     "Transport",
     "Tuned",
     "TuningError",
+    "Unknowns",
     "__version__",
     "begin_cluster",
     "canonical",
@@ -125,6 +145,7 @@ __all__ = [
     "conditional",
     "consensus",
     "distance_to",
+    "draw_numbers",
     "enter_cluster",
     "estimate",
     "estimate_within",
@@ -132,9 +153,12 @@ __all__ = [
     "find_modes",
     "functional",
     "hamming_distance",
+    "hyperparameters",
     "largest_clusters",
     "leave_cluster",
     "log_density",
+    "log_density_of_numbers",
+    "log_likelihood",
     "log_merge",
     "log_predictive",
     "meeting_times",
@@ -147,6 +171,7 @@ __all__ = [
     "plots",
     "predictive_density",
     "prior_n_clusters",
+    "renew",
     "sample",
     "sample_within",
     "sweeps_needed",
@@ -154,5 +179,6 @@ __all__ = [
     "tv_bound",
     "variation_of_information",
     "wasserstein_bound",
+    "weigh_number",
     "write_report",
 ]

@@ -39,7 +39,7 @@ class Density:
         while True:
             status = make_weighed_steps(model, law, chain, stepper, random, progress, self._side, steps)
             if status == DONE:
-                return chain, float(self._side.total[0]) + self.target.n_points * self.target.log_constant
+                return chain, float(self._side.total[0] + self.target.model.constant[1])
             chain = grown_or_refused(chain, status, int(progress[1]))
 
     def of_data(self, chain: Chain) -> float:

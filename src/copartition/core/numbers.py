@@ -36,7 +36,7 @@ from copartition.core.random import draw, uniform
 from copartition.core.state import MODEL_X, MODEL_Y, X, Y
 from copartition.core.status import DONE, NO_NUMBER
 
-FIRST, LAST, GRID = range(3)  # columns of ``Unknown.groups``
+FIRST, LAST, GRID, OF_DATA = range(4)  # columns of ``Unknown.groups``
 AGREEMENT = 1.0 - 2.0**-10
 LOG_AGREEMENT = math.log(AGREEMENT)
 
@@ -130,10 +130,9 @@ def weigh_grid(model, law, chain, group):
     """Leave the conditional law of a number on a grid in its weights; return their sum, NaN if one is not defined."""
     m = model[0]
     weights, log_prior = m.unknown.weights, m.unknown.log_priors[m.unknown.groups[group, GRID]]
-    power = m.power
+    power = m.power if m.unknown.groups[group, OF_DATA] else 1.0
     if is_of_prior(model, group):
         weigh_prior(model, chain)
-        power = 1.0
     else:
         law[0].weigh_number(model, chain, group)
     top = -np.inf

@@ -1,4 +1,4 @@
-"""Uniform random numbers inside kernels: the generator xoshiro256++ of Blackman and Vigna (2021).
+"""Random numbers inside kernels: uniform ones, and normal and Gamma ones made of them. The generator xoshiro256++ of Blackman and Vigna (2021).
 
 A call costs about a nanosecond, six times less than a NumPy `Generator` in compiled code, and its bits do not depend
 on the version of any library. The state is four 64-bit words, filled by NumPy's `SeedSequence`, which is made for
@@ -8,9 +8,11 @@ giving any number of streams that do not overlap in practice: replicate ``i`` of
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from copartition.core.compiling import inner
+from copartition.core.compiling import inner, outline
 
 U11 = np.uint64(11)
 U17 = np.uint64(17)
@@ -77,6 +79,31 @@ def bits_of(key, n):
 def uniform_of(key, n):
     """Return the n-th of a family of numbers from [0, 1) that 64 random bits stand for."""
     return to_unit(bits_of(key, n))
+
+
+@inner
+def normal(state):
+    """Return a number of the standard normal law, by two uniform ones (Box and Muller 1958)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(state)))
+    return radius * math.cos(2.0 * math.pi * uniform(state))
+
+
+@outline
+def gamma(shape, state):
+    """Return a number of the Gamma law with this shape and rate 1, by rejection (Marsaglia and Tsang 2000)."""
+    boost = 1.0
+    if shape < 1.0:  # a Gamma number of shape + 1 times a power of a uniform one
+        boost = math.pow(1.0 - uniform(state), 1.0 / shape)
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = normal(state)
+        root = 1.0 + c * x
+        if root > 0.0:
+            v = root * root * root
+            if math.log(1.0 - uniform(state)) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
+                return d * v * boost
 
 
 @inner

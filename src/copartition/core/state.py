@@ -29,8 +29,9 @@ class Unknown(NamedTuple):
 
     Attributes
     ----------
-    groups : int64 array (groups, 3)
-        The first number of each group, the one after its last, and its grid; -1 if it is on none.
+    groups : int64 array (groups, 4)
+        The first number of each group, the one after its last, its grid (-1 if it is on none), and whether its weights
+        are densities of the data, which are tempered.
     initial : float64 array (numbers)
         Where numbers are before the first draw.
     grids : float64 array (grids, values)
@@ -88,8 +89,9 @@ class Model(NamedTuple):
         Sum of `log_size` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
     power : float
         To which the density of the data is raised: 1, but where chains are tempered (`copartition.core.tempering`).
-    constant : float64 array (1)
-        What the target's functions leave out of the log density of a point, the same for all clusters.
+    constant : float64 array (2)
+        What the target's functions leave out of the log density of a point all cells of which are there, the same for
+        all clusters; and what they leave out of the log density of all data.
     numbers : float64 array
         The present values of numbers that are unknown.
     unknown : Unknown

@@ -13,7 +13,9 @@ from copartition.functionals.clusters import (
 )
 from copartition.functionals.density import predictive_density
 from copartition.functionals.distance import distance_to
+from copartition.functionals.likelihood import log_likelihood
 from copartition.functionals.memberships import cluster_similarity, memberships
+from copartition.functionals.numbers import hyperparameters
 from copartition.functionals.pairs import co_clustering, nearest_pairs
 from copartition.functionals.prior import concentration, n_components
 
@@ -30,7 +32,9 @@ __all__ = [
     "evaluate_at",
     "evaluation",
     "functional",
+    "hyperparameters",
     "largest_clusters",
+    "log_likelihood",
     "memberships",
     "n_clusters",
     "n_components",

@@ -19,6 +19,7 @@ import numpy as np
 
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel, kernel
+from copartition.core.room import empty_chain, widths_of
 from copartition.core.state import (
     Law,
     Model,
@@ -28,6 +29,7 @@ from copartition.core.state import (
     log_merge_signature,
     log_predictive_signature,
 )
+from copartition.core.steps import renew_model
 from copartition.partition import canonical
 from copartition.targets.priors import Prior, check_prior
 from copartition.targets.unknown import NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
@@ -155,6 +157,8 @@ class Target:
         Numbers that are unknown and drawn along with the partition.
     log_constant : float, default 0
         What `log_predictive` leaves out of the log density of a point, the same for all points and clusters.
+    log_total : float, optional
+        The same for all data, where that is not as often as there are points: cells may be missing.
     copy : bool, default True
         Copy `points`; without, nobody may change them any more.
 
@@ -196,6 +200,7 @@ class Target:
         keeping: Keeping | None = None,
         unknown: Unknowns | None = None,
         log_constant: float = 0.0,
+        log_total: float | None = None,
         copy: bool = True,
     ) -> None:
         if not isinstance(log_predictive, Kernel):
@@ -232,11 +237,11 @@ class Target:
             palette=integer("palette", palette, 0),
             n_summed=rows.shape[1] if summed is None else integer("summed", summed, 0),
             n_kept=0 if keeping is None else keeping.width,
-            n_scratch=0 if keeping is None else keeping.scratch,
+            n_scratch=max(unknown.scratch, 0 if keeping is None else keeping.scratch),
             mixing=_mixing_of(prior),
             log_grown=grown_of(log_size),
             power=1.0,
-            constant=np.array([float(log_constant)]),
+            constant=np.array([log_constant, self.n_points * log_constant if log_total is None else log_total], float),
             numbers=numbers,
             unknown=drawn,
         )
@@ -247,6 +252,8 @@ class Target:
                 f"prior must give {self.n_points + 1} numbers as log_size and at least one as log_new, got "
                 f"{len(self.model.log_size)} and {len(self.model.log_new)}."
             )
+        if self.groups:
+            renew_model(self.model, self.law, empty_chain(0, widths_of(self.model), 2))
         if self.is_exchangeable and self.model.palette:
             raise ValueError(f"exchangeable targets have no palette, got palette={self.model.palette}.")
 

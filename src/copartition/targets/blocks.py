@@ -17,16 +17,20 @@ import numpy as np
 from copartition.core.compiling import Kernel, inner, made_anew
 from copartition.core.room import aligned
 from copartition.targets.base import Keeping, begin_cluster, enter_cluster, leave_cluster, log_merge, log_predictive
+from copartition.targets.block_numbers import numbers_of, raw_of
 from copartition.targets.cells import Cells, check_observed
-from copartition.targets.kinds import discrete, gamma, known, wishart
-from copartition.targets.kinds.block import BlockArrays, Place, place_of
+from copartition.targets.kinds import discrete, gamma, known, tied, wishart
+from copartition.targets.kinds.block import FIELDS, FIRST, BlockArrays, Place, place_of
 from copartition.targets.kinds.discrete import CATEGORICAL, POISSON
 from copartition.targets.kinds.gamma import GAMMA
+from copartition.targets.kinds.hyper import HYPER_FIELDS
 from copartition.targets.kinds.known import KNOWN
+from copartition.targets.kinds.tied import TIED
 from copartition.targets.kinds.wishart import WISHART, base_of, distance_of, is_lost, let_go, log_density_of
 from copartition.targets.mixture import Component, Prepared
 
 of_wishart, of_gamma, of_known = wishart.log_predictive_of, gamma.log_predictive_of, known.log_predictive_of
+of_tied, merge_tied = tied.log_predictive_of, tied.log_merge
 of_categories, of_counts = discrete.of_categories, discrete.of_counts
 merge_wishart, merge_gamma, merge_known = wishart.log_merge, gamma.log_merge, known.log_merge
 merge_categorical, merge_poisson = discrete.merge_categorical, discrete.merge_poisson
@@ -36,6 +40,7 @@ PREDICTIVES = {
     WISHART: of_wishart,
     GAMMA: of_gamma,
     KNOWN: of_known,
+    TIED: of_tied,
     CATEGORICAL: of_categories,
     POISSON: of_counts,
 }
@@ -60,6 +65,8 @@ def blocks_predictive(model, chain, n_choices, n):
                 weights[k] += of_counts(model, chain, m, c, place, k, n)
             elif place.kind == KNOWN:
                 weights[k] += of_known(model, chain, m, c, place, k, n)
+            elif place.kind == TIED:
+                weights[k] += of_tied(model, chain, m, c, place, k, n)
             else:
                 weights[k] += of_wishart(model, chain, m, c, place, k, n)
 
@@ -137,6 +144,8 @@ def blocks_merge(model, chain, a, b):
             total += merge_poisson(model, chain, place, a, b)
         elif place.kind == KNOWN:
             total += merge_known(model, chain, place, a, b)
+        elif place.kind == TIED:
+            total += merge_tied(model, chain, place, a, b)
         else:
             total += merge_wishart(model, chain, place, a, b)
     return total
@@ -174,11 +183,14 @@ def blocks_leave(model, chain, k, n):
 def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
     """Return the arrays and functions of a target that is made of these blocks, as the resolved `component` says."""
     n_summed = sum(one.summed.shape[1] for one in blocks)
-    at = Place(0, 0, 0, n_summed, 0, 0, 0, 0)
+    at = Place(0, 0, 0, n_summed, 0, 0, 0, 0, 0)
     places = []
+    hyper = FIRST + FIELDS * len(blocks)
     for one in blocks:
         observed = at.summed + one.observed if one.observed else 0
-        places.append(at._replace(kind=one.kind, width=one.width, observed=observed))
+        own = hyper if one.groups else 0
+        hyper += HYPER_FIELDS if one.groups else 0
+        places.append(at._replace(kind=one.kind, width=one.width, observed=observed, hyper=own))
         at = at._replace(
             summed=at.summed + one.summed.shape[1],
             plain=at.plain + one.plain.shape[1],
@@ -186,18 +198,26 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
             parameters=at.parameters + len(one.parameters),
             kept=at.kept + one.kept,
         )
-    integers = [len(blocks), *[number for place in places for number in place]]
+    numbers = numbers_of(blocks, at.parameters)
+    integers = [len(blocks), hyper, *[number for place in places for number in place], *numbers.integers]
     scratch = max(one.scratch for one in blocks)
+    log_constant = sum(one.log_constant for one in blocks)
+    n_points = len(blocks[0].plain)
+    log_total = sum(n_points * one.log_constant if one.log_total is None else one.log_total for one in blocks)
     return Prepared(
-        _predictive_for(tuple(places), len(blocks[0].plain)),
+        _predictive_for(tuple(places), n_points),
         rows_of(blocks),
         table=np.hstack([one.table for one in blocks]),
-        parameters=np.concatenate([one.parameters for one in blocks]),
+        parameters=np.concatenate(
+            [*[one.parameters for one in blocks], *numbers.parameters, [log_constant, log_total]]
+        ),
         integers=np.array(integers, dtype=np.int64),
         log_merge=blocks_merge,
-        log_constant=sum(one.log_constant for one in blocks),
+        log_constant=log_constant,
+        log_total=log_total,
         summed=n_summed,
         keeping=Keeping(blocks_begin, blocks_enter, blocks_leave, at.kept, scratch) if at.kept else None,
+        unknown=numbers.unknown,
         component=component,
     )
 
@@ -246,6 +266,10 @@ class BlockComponent(Component):
             row, column = np.argwhere(cells.missing())[0]
             raise ValueError(f"grid must be finite, got no value in {cells.title(int(column))}, row {row}.")
         return rows_of(self.blocks(data, 0))
+
+    def raw(self, data: Cells) -> np.ndarray:
+        """Return rows of points for new data before unknown numbers shift and scale them."""
+        return raw_of(self.blocks(data, 0))
 
 
 def equal_columns(*keys: np.ndarray) -> Iterator[np.ndarray]:

@@ -30,9 +30,14 @@ from copartition.core.room import aligned
 from copartition.targets.base import log_merge, log_predictive
 from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
-from copartition.targets.kinds import known
+from copartition.targets.data_prior import short
+from copartition.targets.kinds import known, tied_numbers
 from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.kinds.hyper import MEAN, SPREAD, WEIGHT
 from copartition.targets.mixture import Prepared
+from copartition.targets.shared_noise import SharedNoise, statistics_of
+from copartition.targets.unknown import Drawn
+from copartition.targets.unknown_prior import column_names, laws_in, scale_grid
 from copartition.validation import column_array, finite_array, plain, positive_array, positive_definite, shorten
 
 COLUMNS_AT_A_TIME = 32
@@ -112,10 +117,11 @@ class Gaussian(BlockComponent):
 
     Parameters
     ----------
-    noise_sd, mean_sd : float or array (n_columns), optional
-        Standard deviation of points around their cluster's mean, and of cluster means around `mean`.
-    mean : float or array (n_columns), default 0
-        Prior mean of the cluster means.
+    noise_sd, mean_sd : float, array (n_columns), or a law of a positive number, optional
+        Standard deviation of points around their cluster's mean, and of cluster means around `mean`. A law (`Gamma`,
+        `InverseGamma`, `LogUniform`) says that it is unknown: one number for all columns, drawn from 64 values.
+    mean : float, array (n_columns) or Normal, default 0
+        Prior mean of the cluster means. A `Normal` law: unknown, a number a column.
     noise_cov, mean_cov : array (n_columns, n_columns), optional
         Full covariances, each in place of the standard deviations.
 
@@ -143,9 +149,17 @@ class Gaussian(BlockComponent):
                     f"Gaussian needs either {role}_sd or {role}_cov, got "
                     + ("neither." if sd is None else f"both: {role}_sd={shorten(sd)}, {role}_cov={shorten(cov)}.")
                 )
-            if sd is not None:
-                positive_array(f"{role}_sd", sd)
-        finite_array("mean", mean, (0, 1))
+        self.laws = laws_in({"noise_sd": noise_sd, "mean_sd": mean_sd, "mean": mean})
+        if self.laws and (noise_cov is not None or mean_cov is not None):
+            raise TypeError(
+                "Gaussian with noise_cov or mean_cov has no unknown numbers; take TiedGaussian('full'), got "
+                f"{', '.join(f'{name}={law!r}' for name, law in self.laws.items())}."
+            )
+        for name, value in (("noise_sd", noise_sd), ("mean_sd", mean_sd)):
+            if value is not None and name not in self.laws:
+                positive_array(name, value)
+        if "mean" not in self.laws:
+            finite_array("mean", mean, (0, 1))
         self.noise_sd = noise_sd
         self.mean_sd = mean_sd
         self.mean = mean
@@ -157,6 +171,9 @@ class Gaussian(BlockComponent):
         """Return the same component, which knows where cells are missing."""
         resolved = copy.copy(self)
         resolved._missing = bool(cells.missing().any())
+        if self.laws:
+            resolved._noise = self._shared_noise(cells)
+            return resolved
         if resolved._missing and self._coordinates(cells.shape[1])[1].ndim == 2:
             j = int(np.argmax(cells.incomplete()))
             raise ValueError(
@@ -167,16 +184,50 @@ class Gaussian(BlockComponent):
 
     def prepare(self, data: Cells) -> Prepared:
         """Return the data in coordinates of unit noise and independent dimensions, and tables by cluster size."""
-        if data.missing().any():
+        if data.missing().any() or self.laws:
             return super().prepare(data)
         return self._prepare_complete(data.numbers())
 
     def transform(self, data: Cells) -> np.ndarray:
         """Return data in the coordinates of `prepare`."""
-        return super().transform(data) if self._missing else self._rows(_complete(data))
+        return super().transform(data) if self._missing or self.laws else self._rows(_complete(data))
+
+    _noise: SharedNoise  # set when a component with unknown numbers meets data
+
+    def _shared_noise(self, cells: Cells) -> SharedNoise:
+        """Return the block of a component with unknown numbers, the standard deviation of the noise being drawn last."""
+        width, laws = cells.shape[1], self.laws
+        known = statistics_of(cells, np.nanmean(cells.numbers(), axis=0))
+        spread = float(np.sqrt(np.maximum(known["squares"] / np.maximum(known["cells"], 1.0), 1e-300).mean()))
+        groups: list[Any] = []
+        if "mean_sd" in laws:
+            groups.append((WEIGHT, 0, scale_grid("mean_sd", laws["mean_sd"], spread)))
+        law: Any = laws.get("mean")
+        of_columns = [] if law is None else law.columns(width)
+        names = column_names("mean", cells)
+        groups += [(MEAN, j, Drawn([names[j]], float(one.mean), one)) for j, one in enumerate(of_columns)]
+        if "noise_sd" in laws:
+            groups.append((SPREAD, 0, scale_grid("noise_sd", laws["noise_sd"], spread)))
+        sds = {
+            name: np.ones(width) if name in laws else column_array(name, getattr(self, name), width)
+            for name in ("noise_sd", "mean_sd")
+        }
+        return SharedNoise(
+            form=tied_numbers.GAUSSIAN,
+            groups=tuple(groups),
+            mean=known["shift"] if law is not None else column_array("mean", self.mean, width),
+            is_alike=all(np.ptp(sd) == 0.0 for sd in sds.values()),
+            law_mean=np.array([one.mean for one in of_columns]) if of_columns else 0.0,
+            law_sd=np.array([one.sd for one in of_columns]) if of_columns else 1.0,
+            variance=sds["noise_sd"] ** 2,
+            of_means=sds["mean_sd"] ** 2,
+            **known,
+        )
 
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
         """Return the one block of a resolved component, for data with missing cells or as a part of `Columns`."""
+        if self.laws:
+            return [self._noise.block(cells, n_points)]
         data, width = cells.numbers(), cells.shape[1]
         kappa, axes = self._coordinates(width)
         centred = data - column_array("mean", self.mean, width)
@@ -230,20 +281,27 @@ class Gaussian(BlockComponent):
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         noise = (
-            f"standard deviation {plain(self.noise_sd)} (noise_sd)"
+            f"standard deviation {self._in_words('noise_sd')} (noise_sd)"
             if self.noise_cov is None
             else f"covariance {plain(self.noise_cov)} (noise_cov)"
         )
         spread = (
-            f"standard deviation {plain(self.mean_sd)} (mean_sd)"
+            f"standard deviation {self._in_words('mean_sd')} (mean_sd)"
             if self.mean_cov is None
             else f"covariance {plain(self.mean_cov)} (mean_cov)"
         )
+        known = (
+            "is the same for all clusters"
+            if "noise_sd" in self.laws
+            else "is taken as known and the same for all clusters"
+        )
         return [
-            f"Points of a cluster scatter normally around its mean with {noise}, which is taken as known and the same "
-            "for all clusters.",
-            f"Cluster means scatter normally around {plain(self.mean)} (mean) with {spread}.",
+            f"Points of a cluster scatter normally around its mean with {noise}, which {known}.",
+            f"Cluster means scatter normally around {self._in_words('mean')} (mean) with {spread}.",
         ]
+
+    def _in_words(self, name: str) -> str:
+        return short(self.laws[name]) if name in self.laws else plain(getattr(self, name))
 
     def _coordinates(self, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
         """Return kappa, and what data are multiplied by: a number a column, or a matrix."""
@@ -266,8 +324,10 @@ class Gaussian(BlockComponent):
         for name in ("noise_sd", "noise_cov", "mean_sd", "mean_cov"):
             value = getattr(self, name)
             if value is not None:
-                shown.append(f"{name}={plain(value)}")
-        if np.any(np.asarray(self.mean) != 0):
+                shown.append(f"{name}={self.laws[name]!r}" if name in self.laws else f"{name}={plain(value)}")
+        if "mean" in self.laws:
+            shown.append(f"mean={self.mean!r}")
+        elif np.any(np.asarray(self.mean) != 0):
             shown.append(f"mean={plain(self.mean)}")
         return f"Gaussian({', '.join(shown)})"
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from copartition.validation import positive_number, shorten
+from copartition.targets.unknown import OnGrid
+from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,3 +87,190 @@ def law_repr(law: Any) -> str:
         values = f"({law.dist.xk.tolist()}, {law.dist.pk.tolist()})"
         return f"scipy.stats.rv_discrete(values={values})" + (f"({', '.join(arguments)})" if arguments else "")
     return f"scipy.stats.{law.dist.name}({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Normal:
+    """The normal law.
+
+    Parameters
+    ----------
+    mean, sd : float or array (n_columns)
+        Mean and standard deviation; an array has a number for each column of the data.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.Normal(0.0, 2.0)
+    Normal(0, 2)
+    """
+
+    mean: Any
+    sd: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", finite_array("mean", self.mean, (0, 1)))
+        object.__setattr__(self, "sd", positive_array("sd", self.sd))
+
+    def columns(self, n_columns: int) -> list[Normal]:
+        """Return the laws of the single columns."""
+        means = column_array("mean of Normal", self.mean, n_columns)
+        sds = column_array("sd of Normal", self.sd, n_columns)
+        return [Normal(float(mean), float(sd)) for mean, sd in zip(means, sds, strict=True)]
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """Return the log of the density of a single number."""
+        z = (np.asarray(x, dtype=np.float64) - self.mean) / self.sd
+        return -0.5 * z**2 - np.log(self.sd) - 0.5 * math.log(2.0 * math.pi)
+
+    def __repr__(self) -> str:
+        return f"Normal({_shown(self.mean)}, {_shown(self.sd)})"
+
+
+@dataclass(frozen=True, repr=False)
+class InverseGamma:
+    """The inverse Gamma law, as `scipy.stats.invgamma` with ``scale=scale``: one over a Gamma number.
+
+    Parameters
+    ----------
+    shape, scale : float
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.InverseGamma(2, 0.5)
+    InverseGamma(2, 0.5)
+    """
+
+    shape: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", positive_number("shape", self.shape))
+        object.__setattr__(self, "scale", positive_number("scale", self.scale))
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """Return the log of the density at positive numbers."""
+        x = np.asarray(x, dtype=np.float64)
+        constant = self.shape * math.log(self.scale) - math.lgamma(self.shape)
+        return constant - (self.shape + 1.0) * np.log(x) - self.scale / x
+
+    def __repr__(self) -> str:
+        return f"InverseGamma({short_number(self.shape)}, {short_number(self.scale)})"
+
+
+@dataclass(frozen=True, repr=False)
+class LogUniform:
+    """A number between two others whose logarithm is uniform.
+
+    Parameters
+    ----------
+    low, high : float
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.LogUniform(0.1, 10)
+    LogUniform(0.1, 10)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", positive_number("low", self.low))
+        object.__setattr__(self, "high", positive_number("high", self.high))
+        if not self.low < self.high:
+            raise ValueError(f"high must be above low, {self.low:g}, got {self.high:g}.")
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """Return the log of the density at positive numbers."""
+        x = np.asarray(x, dtype=np.float64)
+        inside = (x >= self.low) & (x <= self.high)
+        return np.where(inside, -np.log(x) - math.log(math.log(self.high / self.low)), -np.inf)
+
+    def __repr__(self) -> str:
+        return f"LogUniform({short_number(self.low)}, {short_number(self.high)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Beta:
+    """The Beta law of a number between 0 and 1.
+
+    Parameters
+    ----------
+    a, b : float
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.Beta(1, 3)
+    Beta(1, 3)
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "a", positive_number("a", self.a))
+        object.__setattr__(self, "b", positive_number("b", self.b))
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """Return the log of the density at numbers between 0 and 1."""
+        x = np.asarray(x, dtype=np.float64)
+        constant = math.lgamma(self.a + self.b) - math.lgamma(self.a) - math.lgamma(self.b)
+        return constant + (self.a - 1.0) * np.log(x) + (self.b - 1.0) * np.log1p(-x)
+
+    def __repr__(self) -> str:
+        return f"Beta({short_number(self.a)}, {short_number(self.b)})"
+
+
+PositiveLaw = Gamma | InverseGamma | LogUniform
+LAWS = (Gamma, InverseGamma, LogUniform)
+NODES = 64  # of a grid
+TAIL = 1e-7  # of a law that grids leave out on either side
+FURTHEST = 5.0  # standard deviations of a normal law
+
+
+def grid_of(name: str, law: Any, low: float, high: float, of_data: bool = True) -> OnGrid:
+    """Return the grid of an unknown number: the middles of `NODES` cells of equal width, of a positive number in logs.
+
+    Cells cover the law but for its far tails, as far as it lies between `low` and `high`, beyond which the data speak
+    against every value. All of a `LogUniform` law is covered.
+    """
+    import scipy.stats
+
+    if isinstance(law, LogUniform):
+        first, last = law.low, law.high
+    elif isinstance(law, Beta):
+        first, last = 0.0, 1.0
+    elif isinstance(law, Normal):
+        first, last = float(law.mean - FURTHEST * law.sd), float(law.mean + FURTHEST * law.sd)
+    else:
+        frozen = (
+            scipy.stats.gamma(law.shape, scale=1.0 / law.rate)
+            if isinstance(law, Gamma)
+            else scipy.stats.invgamma(law.shape, scale=law.scale)
+        )
+        first, last = float(frozen.ppf(TAIL)), float(frozen.isf(TAIL))
+    if not isinstance(law, LogUniform | Beta) and max(first, low) < min(last, high):
+        first, last = max(first, low), min(last, high)
+    in_logs = isinstance(law, LAWS)
+    ends = np.log([max(first, 1e-300), last]) if in_logs else np.array([first, last])
+    middles = ends[0] + (np.arange(NODES) + 0.5) / NODES * (ends[1] - ends[0])
+    values = np.exp(middles) if in_logs else middles
+    log_prior = law.log_density(values) + (middles if in_logs else 0.0)
+    return OnGrid(name, values, log_prior, of_data, law)
+
+
+def check_positive_law(name: str, value: Any) -> PositiveLaw | None:
+    """Return a law of a positive number, None if `value` is none; refuse other laws."""
+    if isinstance(value, LAWS):
+        return value
+    if isinstance(value, Normal | Beta):
+        raise TypeError(f"{name} must be a number, a Gamma, an InverseGamma or a LogUniform law, got {value!r}.")
+    return None
+
+
+def _shown(value: Any) -> str:
+    return short_number(float(value)) if np.ndim(value) == 0 else repr(np.asarray(value).tolist())

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.core.compiling import Kernel
+from copartition.core.room import empty_chain, widths_of
+from copartition.core.steps import renew_model
 from copartition.targets.base import Keeping, Target
 from copartition.targets.cells import Cells, cells_of
 from copartition.targets.priors import DirichletProcess, Prior, check_prior
@@ -31,6 +33,8 @@ class Prepared(NamedTuple):
         A function decorated with `copartition.log_merge`: split-merge moves are several times faster with it.
     log_constant : float, default 0
         What the function leaves out of the log density of a point, the same for all points and clusters.
+    log_total : float, optional
+        The same for all data, where that is not as often as there are points: cells may be missing.
     summed : int, optional
         How many columns of `points`, from the first on, are summed over clusters; all if left out.
     keeping : Keeping, optional
@@ -48,6 +52,7 @@ class Prepared(NamedTuple):
     integers: np.ndarray | None = None
     log_merge: Kernel | None = None
     log_constant: float = 0.0
+    log_total: float | None = None
     summed: int | None = None
     keeping: Keeping | None = None
     unknown: Unknowns | None = None
@@ -70,6 +75,10 @@ class Component(ABC):
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words, a sentence each."""
         return [f"Points of a cluster follow {self!r}."]
+
+    def raw(self, data: Any) -> np.ndarray:
+        """Return rows of ``Unknowns.raw`` for new data; needed by `predictive_density`, where there are such rows."""
+        raise TypeError(f"{type(self).__name__} must have a method raw(data) for predictive densities.")
 
     def transform(self, data: Any) -> np.ndarray:
         """Return rows of `points` for new data; needed by `predictive_density` only."""
@@ -133,6 +142,11 @@ class Mixture(Target):
         rows = np.asarray(self.component.transform(cells), dtype=np.float64)
         larger = copy.copy(self)
         larger.model = self.model._replace(points=np.concatenate([self.model.points, rows]))
+        if self.groups:
+            unknown = self.model.unknown
+            raw = np.concatenate([unknown.raw, self.component.raw(cells)]) if unknown.raw.size else unknown.raw
+            larger.model = larger.model._replace(unknown=unknown._replace(raw=raw))
+            renew_model(larger.model, larger.law, empty_chain(0, widths_of(larger.model), 2))
         return larger
 
     def assumptions(self) -> list[str]:

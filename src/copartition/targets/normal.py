@@ -1,8 +1,7 @@
-"""Normal clusters whose means and covariances are unknown, and the rule that sets their priors from the data.
+"""Normal clusters whose means and covariances are unknown.
 
-Left out, the numbers of a prior are those of Fraley and Raftery (2007, "Bayesian regularization for normal mixture
-estimation and model-based clustering", Journal of Classification 24), the rule of the R package mclust, for one group:
-the column means, a weight of 0.01, as many degrees of freedom as columns and two more, and the covariance of the data.
+Where a law stands in the place of a number of their prior, that number is unknown too, and drawn along with the
+partition. A resolved component keeps these laws as `laws`, and as attributes.
 """
 
 from __future__ import annotations
@@ -14,13 +13,21 @@ import numpy as np
 
 from copartition.targets.blocks import BlockComponent, equal_columns
 from copartition.targets.cells import Cells
-from copartition.targets.kinds import gamma, wishart
+from copartition.targets.data_prior import (
+    MEAN_WEIGHT,
+    MORE_DEGREES,
+    covariance_of,
+    representation,
+    scale_matrix,
+    short,
+    variances_of,
+)
+from copartition.targets.kinds import gamma, wishart, wishart_numbers
 from copartition.targets.kinds.block import BlockArrays
-from copartition.validation import column_array, finite_array, plain, positive_array, positive_definite, positive_number
-
-MEAN_WEIGHT = 0.01
-MORE_DEGREES = 2  # than there are columns
-SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is taken for regular
+from copartition.targets.kinds.hyper import MEAN, SCALE, WEIGHT
+from copartition.targets.laws import NODES
+from copartition.targets.unknown_prior import known_or_start, laws_in, mean_grids, scale_grid, weight_grid
+from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
 
 class NormalInverseWishart(BlockComponent):
@@ -32,14 +39,15 @@ class NormalInverseWishart(BlockComponent):
 
     Parameters
     ----------
-    mean : float or array (n_columns), optional
-        Prior mean of the cluster means; left out, the column means.
-    mean_weight : float, optional
-        How many points the prior mean is worth; left out, 0.01.
+    mean : float, array (n_columns) or Normal, optional
+        Prior mean of the cluster means; left out, the column means. A `Normal` law: unknown, a number a column.
+    mean_weight : float, or a law of a positive number, optional
+        How many points the prior mean is worth; left out, 0.01. A law (`Gamma`, `InverseGamma`, `LogUniform`): unknown.
     degrees_of_freedom : float, optional
         Of the inverse Wishart law, more than the number of columns less 1; left out, the number of columns plus 2.
-    scale : array (n_columns, n_columns), optional
-        Its scale matrix; left out, the covariance of the data. An array of one dimension is taken for a diagonal.
+    scale : array (n_columns, n_columns), or a law of a positive number, optional
+        Its scale matrix; left out, the covariance of the data. An array of one dimension is taken for a diagonal. A law
+        of a positive number says that the scale is unknown: a factor of the covariance of the data.
 
     Examples
     --------
@@ -53,12 +61,17 @@ class NormalInverseWishart(BlockComponent):
     def __init__(
         self, mean: Any = None, mean_weight: Any = None, degrees_of_freedom: Any = None, scale: Any = None
     ) -> None:
-        self.mean: Any = None if mean is None else finite_array("mean", mean, (0, 1))
-        self.mean_weight: Any = None if mean_weight is None else positive_number("mean_weight", mean_weight)
+        self.laws = laws_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
+        self.mean, self.mean_weight, self.scale = mean, mean_weight, scale
         self.degrees_of_freedom: Any = (
             None if degrees_of_freedom is None else positive_number("degrees_of_freedom", degrees_of_freedom)
         )
-        self.scale: Any = None if scale is None else finite_array("scale", scale, (0, 1, 2))
+        if mean is not None and "mean" not in self.laws:
+            self.mean = finite_array("mean", mean, (0, 1))
+        if mean_weight is not None and "mean_weight" not in self.laws:
+            self.mean_weight = positive_number("mean_weight", mean_weight)
+        if scale is not None and "scale" not in self.laws:
+            self.scale = finite_array("scale", scale, (0, 1, 2))
 
     def resolve(self, cells: Cells) -> Self:
         """Return the same component with all numbers set that were left out."""
@@ -71,7 +84,9 @@ class NormalInverseWishart(BlockComponent):
             )
         data, n_columns = cells.numbers(), cells.shape[1]
         resolved = copy.copy(self)
-        resolved.mean = data.mean(axis=0) if self.mean is None else column_array("mean", self.mean, n_columns)
+        resolved._shift = data.mean(axis=0)
+        if "mean" not in self.laws:
+            resolved.mean = resolved._shift if self.mean is None else column_array("mean", self.mean, n_columns)
         resolved.mean_weight = MEAN_WEIGHT if self.mean_weight is None else self.mean_weight
         degrees = float(n_columns + MORE_DEGREES) if self.degrees_of_freedom is None else self.degrees_of_freedom
         if not degrees > n_columns - 1:
@@ -79,8 +94,26 @@ class NormalInverseWishart(BlockComponent):
                 f"degrees_of_freedom must be more than {n_columns - 1} for {n_columns} columns, got {degrees:g}."
             )
         resolved.degrees_of_freedom = degrees
-        resolved.scale = _covariance(data, cells) if self.scale is None else _scale_matrix(self.scale, n_columns)
+        if "scale" not in self.laws:
+            resolved.scale = covariance_of(data, cells) if self.scale is None else scale_matrix(self.scale, n_columns)
+        resolved._matrix = covariance_of(data, cells) if "scale" in self.laws else resolved.scale
+        resolved._groups = self._unknown(cells)
         return resolved
+
+    # Set when the component meets data: column means, the scale matrix but for an unknown factor, unknown numbers.
+    _shift: np.ndarray
+    _matrix: np.ndarray
+    _groups: tuple[Any, ...]
+
+    def _unknown(self, cells: Cells) -> tuple[Any, ...]:
+        laws, groups = self.laws, []
+        if "mean_weight" in laws:
+            groups.append((WEIGHT, 0, weight_grid(laws["mean_weight"])))
+        if "scale" in laws:
+            groups.append((SCALE, 0, scale_grid("scale", laws["scale"], 1.0)))
+        if "mean" in laws:
+            groups += [(MEAN, j, grid) for j, grid in enumerate(mean_grids(laws["mean"], cells))]
+        return tuple(groups)
 
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
         """Return the one block of a resolved component."""
@@ -88,25 +121,41 @@ class NormalInverseWishart(BlockComponent):
         from scipy.special import gammaln, multigammaln
 
         data, (n_rows, width) = cells.numbers(), cells.shape
-        factor = np.linalg.cholesky(self.scale)
-        points = solve_triangular(factor, (data - self.mean).T, lower=True).T
-        kappa, nu = self.mean_weight + np.arange(n_points + 1.0), self.degrees_of_freedom + np.arange(n_points + 1.0)
+        factor = np.linalg.cholesky(self._matrix)
+        weight = known_or_start(self.mean_weight, WEIGHT, self._groups)
+        centre = self._shift if self._groups else self.mean
+        points = solve_triangular(factor, (data - centre).T, lower=True).T
+        kappa, nu = weight + np.arange(n_points + 1.0), self.degrees_of_freedom + np.arange(n_points + 1.0)
         shrinkage = kappa / (kappa + 1.0)
-        normaliser = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * (nu + 1.0 - width)) + 0.5 * width * np.log(shrinkage)
-        marginal = multigammaln(0.5 * nu, width) - multigammaln(0.5 * nu[0], width)
-        marginal += 0.5 * width * np.log(kappa[0] / kappa)
+        base = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * (nu + 1.0 - width))
+        normaliser = base + 0.5 * width * np.log(shrinkage)
+        base_marginal = multigammaln(0.5 * nu, width) - multigammaln(0.5 * nu[0], width)
+        marginal = base_marginal + 0.5 * width * np.log(kappa[0] / kappa)
         alone = normaliser[0] - 0.5 * (nu[0] + 1.0) * np.log1p(shrinkage[0] * np.sum(points**2, axis=1))
+        block = BlockArrays(
+            wishart.WISHART,
+            width,
+            summed=np.zeros((n_rows, 0)),
+            plain=np.column_stack([points, alone]),
+            table=np.column_stack([normaliser, shrinkage, -1.0 / shrinkage, marginal]),
+            parameters=np.array([kappa[0], nu[0]]),
+            kept=wishart.kept_width(width),
+            scratch=wishart.scratch_width(width),
+            log_constant=-0.5 * width * np.log(np.pi) - np.log(np.diag(factor)).sum(),
+        )
+        if not self._groups:
+            return [block]
+        inverse = solve_triangular(factor, np.eye(width), lower=True)
+        mean = self._shift if "mean" in self.laws else self.mean
         return [
-            BlockArrays(
-                wishart.WISHART,
-                width,
-                summed=np.zeros((n_rows, 0)),
-                plain=np.column_stack([points, alone]),
-                table=np.column_stack([normaliser, shrinkage, -1.0 / shrinkage, marginal]),
-                parameters=np.array([kappa[0], nu[0]]),
-                kept=wishart.kept_width(width),
-                scratch=wishart.scratch_width(width),
-                log_constant=-0.5 * width * np.log(np.pi) - np.log(np.diag(factor)).sum(),
+            block._replace(
+                table=np.column_stack([block.table, base, base_marginal]),
+                scratch=wishart_numbers.numbers_scratch_width(width, NODES),
+                own=np.concatenate(
+                    [[1.0], np.zeros(width), inverse @ (mean - self._shift), self._shift, inverse.ravel()]
+                ),
+                raw=points,
+                groups=self._groups,
             )
         ]
 
@@ -117,15 +166,20 @@ class NormalInverseWishart(BlockComponent):
             return [first, "What is left out of their prior is set from the data."]
         return [
             first,
-            f"Cluster means scatter around {_short(self.mean)} (mean), which counts as much as {self.mean_weight:g} "
+            f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as {short(self.mean_weight)} "
             "point(s) (mean_weight).",
-            f"Covariances are inverse Wishart with {self.degrees_of_freedom:g} degrees of freedom "
-            "(degrees_of_freedom) and a scale matrix (scale) that stands for standard deviations of "
-            f"{_short(np.sqrt(np.diag(self.scale)))}.",
+            f"Covariances are inverse Wishart with {short(self.degrees_of_freedom)} degrees of freedom "
+            f"(degrees_of_freedom) and {self._scale_in_words()}.",
         ]
 
+    def _scale_in_words(self) -> str:
+        if "scale" in self.laws:
+            return f"a scale matrix (scale) that is the covariance of the data times {short(self.scale)}"
+        deviations = short(np.sqrt(np.diag(self.scale)))
+        return f"a scale matrix (scale) that stands for standard deviations of {deviations}"
+
     def __repr__(self) -> str:
-        return _representation(self, ("mean", "mean_weight", "degrees_of_freedom", "scale"))
+        return representation(self, ("mean", "mean_weight", "degrees_of_freedom", "scale"))
 
 
 class NormalInverseGamma(BlockComponent):
@@ -137,14 +191,14 @@ class NormalInverseGamma(BlockComponent):
 
     Parameters
     ----------
-    mean : float or array (n_columns), optional
-        Prior mean of the cluster means; left out, the column means.
-    mean_weight : float or array (n_columns), optional
-        How many points the prior mean is worth; left out, 0.01.
+    mean : float, array (n_columns) or Normal, optional
+        Prior mean of the cluster means; left out, the column means. A `Normal` law: unknown, a number a column.
+    mean_weight : float, array (n_columns), or a law of a positive number, optional
+        How many points the prior mean is worth; left out, 0.01. A law (`Gamma`, `InverseGamma`, `LogUniform`): unknown.
     shape : float or array (n_columns), optional
         Of the inverse gamma law; left out, 1.5.
-    scale : float or array (n_columns), optional
-        Its scale; left out, half the variance of the column.
+    scale : float, array (n_columns), or a law of a positive number, optional
+        Its scale; left out, half the variance of the column. A law: unknown, one number for all columns.
 
     Examples
     --------
@@ -154,18 +208,21 @@ class NormalInverseGamma(BlockComponent):
     array([1.5, 1.5])
     """
 
-    # Set when the component meets data: which columns lack cells, and what columns are shifted by.
+    # Set when the component meets data: which columns lack cells, what columns are shifted and scaled by, and unknown
+    # numbers.
     _missing: np.ndarray
     _shift: np.ndarray
+    _units: np.ndarray
+    _groups: tuple[Any, ...]
 
     def __init__(self, mean: Any = None, mean_weight: Any = None, shape: Any = None, scale: Any = None) -> None:
-        self.mean: Any = None if mean is None else finite_array("mean", mean, (0, 1))
-        self.mean_weight = mean_weight
-        self.shape = shape
-        self.scale = scale
+        self.laws = laws_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
+        self.mean, self.mean_weight, self.shape, self.scale = mean, mean_weight, shape, scale
+        if mean is not None and "mean" not in self.laws:
+            self.mean = finite_array("mean", mean, (0, 1))
         for name in ("mean_weight", "shape", "scale"):
             value = getattr(self, name)
-            if value is not None:
+            if value is not None and name not in self.laws:
                 setattr(self, name, positive_array(name, value))
 
     def resolve(self, cells: Cells) -> Self:
@@ -174,41 +231,82 @@ class NormalInverseGamma(BlockComponent):
         resolved = copy.copy(self)
         resolved._missing = np.isnan(data).any(axis=0)
         resolved._shift = np.nanmean(data, axis=0)
-        scale = 0.5 * _variances(data, cells) if self.scale is None else self.scale
+        is_unset = self.scale is None or "scale" in self.laws
+        scale = 0.5 * variances_of(data, cells) if is_unset else self.scale
+        resolved._units = np.sqrt(2.0 * column_array("scale", scale, n_columns))
         defaults = {"mean": resolved._shift, "mean_weight": MEAN_WEIGHT, "shape": 0.5 * (1 + MORE_DEGREES)}
         for name, value in (defaults | {"scale": scale}).items():
             given = getattr(self, name)
-            setattr(resolved, name, np.array(column_array(name, value if given is None else given, n_columns)))
+            if name not in self.laws:
+                setattr(resolved, name, np.array(column_array(name, value if given is None else given, n_columns)))
+        resolved._groups = self._unknown(cells, resolved._units)
+        if resolved._groups:
+            resolved._check_alike()
         return resolved
+
+    def _unknown(self, cells: Cells, units: np.ndarray) -> tuple[Any, ...]:
+        laws, groups = self.laws, []
+        if "mean_weight" in laws:
+            groups.append((WEIGHT, 0, weight_grid(laws["mean_weight"])))
+        if "scale" in laws:
+            groups.append((SCALE, 0, scale_grid("scale", laws["scale"], 0.5 * float(np.mean(units**2)))))
+        if "mean" in laws:
+            groups += [(MEAN, j, grid) for j, grid in enumerate(mean_grids(laws["mean"], cells))]
+        return tuple(groups)
+
+    def _check_alike(self) -> None:
+        """Refuse weights and shapes that differ between columns where numbers are unknown."""
+        for name in ("mean_weight", "shape"):
+            value = getattr(self, name)
+            if name not in self.laws and np.ptp(value) > 0.0:
+                raise ValueError(
+                    f"{name} must be the same for all columns where a number of NormalInverseGamma is unknown, got "
+                    f"{shorten(value.tolist())}; Columns can have several parts."
+                )
 
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
         """Return the blocks of a resolved component: columns that are alike in weight, shape and missing cells."""
         data = cells.numbers()
+        if self._groups:
+            return [self._block(data, np.arange(data.shape[1]), n_points)]
         same = equal_columns(self.mean_weight, self.shape, self._missing)
         return [self._block(data[:, columns], columns, n_points) for columns in same]
 
     def _block(self, data: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
         from scipy.special import gammaln
 
-        width, weight, shape = len(columns), self.mean_weight[columns[0]], self.shape[columns[0]]
-        has_missing = bool(self._missing[columns[0]])
-        units, shift = np.sqrt(2.0 * self.scale[columns]), self._shift[columns]
-        means = (self.mean[columns] - shift) / units
+        width, shape = len(columns), self.shape[columns[0]]
+        weight = known_or_start(self.mean_weight, WEIGHT, self._groups, columns[0])
+        has_missing = bool(self._missing[columns].any())
+        units, shift = self._units[columns], self._shift[columns]
+        means = np.zeros(width) if "mean" in self.laws else (self.mean[columns] - shift) / units
         points = (data - shift) / units
         observed = ~np.isnan(points)
         points[~observed] = 0.0
         sizes = np.arange(n_points + 1.0)
         a, shrinkage = shape + 0.5 * sizes, (weight + sizes) / (weight + sizes + 1.0)
-        normaliser = gammaln(a + 0.5) - gammaln(a) + 0.5 * np.log(shrinkage)
-        return BlockArrays(
+        base = gammaln(a + 0.5) - gammaln(a)
+        normaliser = base + 0.5 * np.log(shrinkage)
+        constants = -0.5 * np.log(np.pi) - np.log(units)
+        block = BlockArrays(
             gamma.GAMMA,
             width,
             summed=np.hstack([points, points**2, *([observed] if has_missing else [])]),
             plain=np.zeros((len(data), 0)),
             table=np.column_stack([normaliser, shrinkage]),
-            parameters=np.concatenate([[weight, shape], weight * means, 1.0 + weight * means**2]),
+            parameters=np.concatenate(
+                [[weight, shape, 1.0], weight * means, 1.0 + weight * means**2, np.ones(width)],
+            ),
             observed=2 * width if has_missing else 0,
-            log_constant=-0.5 * width * np.log(np.pi) - np.log(units).sum(),
+            log_constant=constants.sum(),
+            log_total=float((observed * constants).sum()),
+        )
+        if not self._groups:
+            return block
+        return block._replace(
+            table=np.column_stack([block.table, base]),
+            own=np.concatenate([means, np.ones(width), shift, units]),
+            groups=self._groups,
         )
 
     def assumptions(self) -> list[str]:
@@ -216,64 +314,11 @@ class NormalInverseGamma(BlockComponent):
         return [
             "In each column, points of a cluster are normal around its mean with a variance of its own; both are "
             "unknown, and columns are independent within a cluster.",
-            f"Cluster means scatter around {_short(self.mean)} (mean), which counts as much as "
-            f"{_short(self.mean_weight)} point(s) (mean_weight).",
-            f"Variances are inverse gamma with shape {_short(self.shape)} (shape) and scale {_short(self.scale)} "
+            f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as "
+            f"{short(self.mean_weight)} point(s) (mean_weight).",
+            f"Variances are inverse gamma with shape {short(self.shape)} (shape) and scale {short(self.scale)} "
             "(scale).",
         ]
 
     def __repr__(self) -> str:
-        return _representation(self, ("mean", "mean_weight", "shape", "scale"))
-
-
-def _variances(data: np.ndarray, cells: Cells) -> np.ndarray:
-    """Return the variances of the columns, all of which must be positive."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        count = np.sum(~np.isnan(data), axis=0)
-        variances = np.nansum((data - np.nanmean(data, axis=0)) ** 2, axis=0) / (count - 1)
-    for j in range(data.shape[1]):
-        if np.nanmin(data[:, j]) == np.nanmax(data[:, j]) or not 0.0 < variances[j] < np.inf:
-            raise ValueError(
-                f"scale cannot be set from the data: {cells.title(j)} has the same value in every observed cell; leave "
-                "the column out, or give a scale."
-            )
-    return variances
-
-
-def _covariance(data: np.ndarray, cells: Cells) -> np.ndarray:
-    """Return the covariance of the data, which must be regular."""
-    spread = np.sqrt(_variances(data, cells))
-    standard = (data - data.mean(axis=0)) / spread
-    correlation = standard.T @ standard / (len(data) - 1)
-    eigenvalues = np.linalg.eigvalsh(correlation)
-    if eigenvalues[0] < SINGULAR:
-        rank = int(np.sum(eigenvalues >= SINGULAR))
-        raise ValueError(
-            f"scale cannot be set from the data: the covariance of {data.shape[1]} columns and {len(data)} rows is "
-            f"singular, of rank {rank}; leave columns out, take NormalInverseGamma(), or give a scale."
-        )
-    return correlation * np.outer(spread, spread)
-
-
-def _scale_matrix(scale: np.ndarray, n_columns: int) -> np.ndarray:
-    if scale.ndim == 0 and n_columns == 1:
-        scale = scale.reshape(1, 1)
-    elif scale.ndim == 1:
-        scale = np.diag(scale)
-    return positive_definite("scale", scale, n_columns)
-
-
-def _short(value: Any) -> str:
-    """Return numbers with few digits, and not too many of them."""
-    if value is None:
-        return "what the data say"
-    numbers = np.ravel(value)
-    if len(numbers) > 1 and np.all(numbers == numbers[0]):
-        numbers = numbers[:1]
-    shown = ", ".join(f"{number:.4g}" for number in numbers[:6]) + (", ..." if len(numbers) > 6 else "")
-    return shown if len(numbers) == 1 else f"({shown})"
-
-
-def _representation(component: Any, names: tuple[str, ...]) -> str:
-    given = [f"{name}={plain(getattr(component, name))}" for name in names if getattr(component, name) is not None]
-    return f"{type(component).__name__}({', '.join(given)})"
+        return representation(self, ("mean", "mean_weight", "shape", "scale"))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from copartition.targets.laws import Gamma, law_of_counts, law_repr
+from copartition.targets.laws import Beta, Gamma, grid_of, law_of_counts, law_repr
 from copartition.targets.prior_counts import expected_of_components, expected_of_process, law_of_n_clusters
 from copartition.targets.prior_tables import ComponentLaws, alpha_nodes, log_pmf, mean_alpha_table
 from copartition.validation import integer, positive_number, shorten
@@ -48,8 +48,14 @@ class PitmanYor:
     alpha : float or Gamma
         Concentration, above ``-discount``: the larger, the more clusters are expected. A `Gamma` law says that it is
         unknown; it is then integrated out exactly.
-    discount : float
-        From 0, which is the Dirichlet process, to below 1: the larger, the more clusters are small.
+    discount : float or Beta
+        From 0, which is the Dirichlet process, to below 1: the larger, the more clusters are small. A `Beta` law says
+        that it is unknown; it is then drawn along with the partition, from 64 values.
+
+    Attributes
+    ----------
+    unknown : OnGrid or None
+        The discount, where it is unknown.
 
     Examples
     --------
@@ -60,14 +66,26 @@ class PitmanYor:
 
     _called = "a Pitman-Yor process"
 
-    def __init__(self, alpha: float | Gamma, discount: float) -> None:
+    def __init__(self, alpha: float | Gamma, discount: float | Beta) -> None:
+        self.law = discount if isinstance(discount, Beta) else None
+        self.unknown = None if self.law is None else grid_of("discount", self.law, 0.0, 1.0, of_data=False)
+        # Where it is unknown, weights are those at its start.
+        given: Any = discount if self.unknown is None else self.unknown.initial[0]
         try:
-            self.discount = float(discount)
+            self.discount = float(given)
         except (TypeError, ValueError):
-            raise TypeError(f"discount must be a number from 0 to below 1, got {shorten(discount)}.") from None
+            raise TypeError(
+                f"discount must be a number from 0 to below 1, or a Beta law, got {shorten(discount)}."
+            ) from None
         if not 0.0 <= self.discount < 1.0:
             raise ValueError(f"discount must be a number from 0 to below 1, got {shorten(discount)}.")
         self.alpha: float | Gamma = alpha if isinstance(alpha, Gamma) else self._checked(alpha)
+        if self.law is not None and not isinstance(self.alpha, Gamma) and self.alpha <= 0.0:
+            raise ValueError(f"alpha must be positive where the discount is unknown, got {shorten(alpha)}.")
+
+    def at(self, discount: float) -> PitmanYor:
+        """Return the same prior with a discount that is known."""
+        return PitmanYor(self.alpha, float(discount))
 
     def _checked(self, alpha: Any) -> float:
         if self.discount == 0.0:
@@ -120,11 +138,12 @@ class PitmanYor:
             alpha = f"an unknown concentration that follows {self.alpha!r} (alpha)"
         else:
             alpha = f"concentration {self.alpha:g} (alpha)"
-        discount = f" and discount {self.discount:g} (discount)" if self._called == PitmanYor._called else ""
+        known = f"discount {self.discount:g}" if self.law is None else f"an unknown discount that follows {self.law!r}"
+        discount = f" and {known} (discount)" if self._called == PitmanYor._called else ""
         return _sentence(f"{self._called} with {alpha}{discount}", self.expected_clusters(n_points), n_points)
 
     def __repr__(self) -> str:
-        return f"PitmanYor(alpha={self.alpha!r}, discount={self.discount!r})"
+        return f"PitmanYor(alpha={self.alpha!r}, discount={self.discount if self.law is None else self.law!r})"
 
 
 class DirichletProcess(PitmanYor):

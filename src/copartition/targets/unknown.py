@@ -84,6 +84,9 @@ class OnGrid:
         Its values, all different.
     log_prior : array, optional
         Logs of their prior weights, which need not sum to 1; all alike if left out.
+    of_data : bool
+        Whether its weights are densities of the data, which are raised to a power where chains are tempered; if not,
+        they are those of other numbers, or of the partition.
 
     Examples
     --------
@@ -95,6 +98,7 @@ class OnGrid:
     name: str
     values: Any
     log_prior: Any = None
+    of_data: bool = True
     law: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -165,6 +169,8 @@ class Unknowns:
         themselves.
     raw : array, two-dimensional, optional
         Points before numbers shift and scale them, for `renew`: found again as ``model[0].unknown.raw``.
+    scratch : int, default 0
+        How many numbers the functions want as scratch, in ``chain[0].scratch``.
     """
 
     groups: Sequence[OnGrid | Drawn]
@@ -173,6 +179,7 @@ class Unknowns:
     log_density: Kernel = no_log_density_of_numbers
     renew: Kernel = no_renew
     raw: Any = None
+    scratch: int = 0
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -219,7 +226,8 @@ def unknown_of(groups: Sequence[OnGrid | Drawn], raw: Any, prior_tables: np.ndar
     first = row = 0
     for group in groups:
         is_on_grid = isinstance(group, OnGrid)
-        rows.append((first, first + len(group.names), row if is_on_grid else -1))
+        of_data = isinstance(group, OnGrid) and group.of_data
+        rows.append((first, first + len(group.names), row if is_on_grid else -1, int(of_data)))
         if isinstance(group, OnGrid):
             grids[row] = group.values[-1]
             grids[row, : len(group.values)] = group.values
@@ -228,7 +236,7 @@ def unknown_of(groups: Sequence[OnGrid | Drawn], raw: Any, prior_tables: np.ndar
         first += len(group.names)
     initial = np.concatenate([np.zeros(0), *[group.initial for group in groups]])
     return initial.copy(), Unknown(
-        groups=np.array(rows, dtype=np.int64).reshape(-1, 3),
+        groups=np.array(rows, dtype=np.int64).reshape(-1, 4),
         initial=initial,
         grids=grids,
         log_priors=log_priors,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ class Place(NamedTuple):
         Where its part of ``Chain.kept`` begins.
     observed : int
         The first of the columns that are 1 where a cell was observed; 0 if all were.
+    hyper : int
+        Where in ``Model.integers`` it is told of its unknown numbers (`copartition.targets.kinds.hyper`); 0 if it has
+        none.
     """
 
     kind: int
@@ -38,17 +41,20 @@ class Place(NamedTuple):
     parameters: int
     kept: int
     observed: int
+    hyper: int
 
 
 FIELDS = len(Place._fields)
+# ``Model.integers`` begins with the number of blocks, and where it tells of groups of unknown numbers.
+BLOCKS, GROUPS, FIRST = range(3)
 
 
 @inner
 def place_of(model, block):
     """Return where the numbers of a block stand."""
     at = model[0].integers
-    i = 1 + FIELDS * block
-    return Place(at[i], at[i + 1], at[i + 2], at[i + 3], at[i + 4], at[i + 5], at[i + 6], at[i + 7])
+    i = FIRST + FIELDS * block
+    return Place(at[i], at[i + 1], at[i + 2], at[i + 3], at[i + 4], at[i + 5], at[i + 6], at[i + 7], at[i + 8])
 
 
 class BlockArrays(NamedTuple):
@@ -66,6 +72,16 @@ class BlockArrays(NamedTuple):
         Which column of `summed` is the first of those that tell observed cells; 0 if all are.
     log_constant : float
         What its functions leave out of the log density of a point.
+    log_total : float, optional
+        What they leave out of the log density of all data; left out, that times the number of points.
+    form : int
+        Of a block with unknown numbers: see the module of its kind.
+    own : float64 array
+        Its parameters for these.
+    raw : float64 array (n_points, width), optional
+        Its points before numbers shift and scale them.
+    groups : tuple of (role, column, OnGrid or Drawn)
+        Its unknown numbers, in the order in which they are drawn.
     """
 
     kind: int
@@ -78,3 +94,8 @@ class BlockArrays(NamedTuple):
     scratch: int = 0
     observed: int = 0
     log_constant: float = 0.0
+    log_total: float | None = None
+    form: int = 0
+    own: np.ndarray = np.zeros(0)
+    raw: np.ndarray | None = None
+    groups: tuple[Any, ...] = ()

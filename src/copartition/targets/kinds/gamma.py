@@ -10,8 +10,8 @@ The predictive law of a point is a t law: with ``r = kappa / (kappa + 1)`` and `
     log p(x) = lgamma(a + 1/2) - lgamma(a) + 1/2 log r + a log b - (a + 1/2) log f      (up to a constant).
 
 As a is the same for all columns of a block, the products of b and of f are taken over many columns before their
-logarithms. Units are such that twice the prior scale is 1, so that all factors are at least 1 (but for rounding errors,
-after a point far out has left). Columns are shifted to their mean, so that no digits are lost in the sum of squares
+logarithms. Units are such that twice the prior scale is 1 (where it is known), and no factor is below it (but for rounding
+errors, after a point far out has left). Columns are shifted to their mean, so that no digits are lost in the sum of squares
 where the prior mean is far from the data.
 
 Where cells are missing each column has a count of its own.
@@ -29,9 +29,11 @@ AT_A_TIME = 16  # columns in a product
 LARGE = 1e300
 
 # Columns of the table, by cluster size (or number of observed cells): normaliser of one column; r.
-NORMALISER, SHRINKAGE = range(2)
-# Parameters of a block: the first two, then for each column mean_weight mean, and 2 scale + mean_weight mean^2.
-WEIGHT, SHAPE, COLUMNS = range(3)
+# Where numbers are unknown, a third one: the normaliser but for r.
+NORMALISER, SHRINKAGE, TABLE = range(3)
+# Parameters of a block: mean_weight, shape and the least of 2 scale, then for each column mean_weight mean,
+# 2 scale + mean_weight mean^2, and 2 scale.
+WEIGHT, SHAPE, FLOOR, COLUMNS = range(4)
 
 
 @inlined
@@ -43,13 +45,13 @@ def log_predictive_of(model, chain, m, c, place, k, n):
     size, prior, s = c.sizes[k], place.parameters + COLUMNS, place.summed
     kappa = m.parameters[place.parameters + WEIGHT] + size
     inverse, shrinkage = 1.0 / kappa, m.table[size, place.table + SHRINKAGE]
-    a = m.parameters[place.parameters + SHAPE] + 0.5 * size
+    a, floor = m.parameters[place.parameters + SHAPE] + 0.5 * size, m.parameters[place.parameters + FLOOR]
     total = width * m.table[size, place.table + NORMALISER]
     for first in range(0, width, AT_A_TIME):
         without = within = 1.0
         for j in range(first, min(first + AT_A_TIME, width)):
             mean = (m.parameters[prior + j] + c.sums[k, s + j]) * inverse
-            b = max(m.parameters[prior + width + j] + c.sums[k, s + width + j] - kappa * mean * mean, 1.0)
+            b = max(m.parameters[prior + width + j] + c.sums[k, s + width + j] - kappa * mean * mean, floor)
             difference = m.points[n, s + j] - mean
             without *= b
             within *= b + shrinkage * difference * difference
@@ -79,7 +81,8 @@ def scales_of(model, chain, place, k, n, j, count):
     prior, constant = place.parameters + COLUMNS, place.parameters + COLUMNS + place.width
     kappa = parameters[place.parameters + WEIGHT] + count
     mean = (parameters[prior + j] + sums[k, place.summed + j]) / kappa
-    b = max(parameters[constant + j] + sums[k, place.summed + place.width + j] - kappa * mean * mean, 1.0)
+    floor = parameters[constant + place.width + j]
+    b = max(parameters[constant + j] + sums[k, place.summed + place.width + j] - kappa * mean * mean, floor)
     difference = model[0].points[n, place.summed + j] - mean
     return b, b + kappa / (kappa + 1.0) * difference * difference
 
@@ -123,6 +126,8 @@ def log_marginal(model, place, j, count, total, squares):
     prior, constant = place.parameters + COLUMNS, place.parameters + COLUMNS + place.width
     kappa = weight + count
     mean = (parameters[prior + j] + total) / kappa
-    b = max(parameters[constant + j] + squares - kappa * mean * mean, 1.0)
+    b0 = parameters[constant + place.width + j]
+    b = max(parameters[constant + j] + squares - kappa * mean * mean, b0)
     a = shape + 0.5 * count
-    return math.lgamma(a) - math.lgamma(shape) + 0.5 * math.log(weight / kappa) - a * math.log(b)
+    own = math.lgamma(a) - math.lgamma(shape) + 0.5 * math.log(weight / kappa)
+    return own - a * math.log(b) + shape * math.log(b0)

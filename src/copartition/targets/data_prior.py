@@ -1,0 +1,81 @@
+"""The rule that sets the priors of normal clusters from the data, and how numbers are shown.
+
+Left out, the numbers of a prior are those of Fraley and Raftery (2007, "Bayesian regularization for normal mixture
+estimation and model-based clustering", Journal of Classification 24), the rule of the R package mclust, for one group:
+the column means, a weight of 0.01, as many degrees of freedom as columns and two more, and the covariance of the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition.targets.cells import Cells
+from copartition.targets.laws import LAWS, Normal
+from copartition.validation import plain, positive_definite
+
+MEAN_WEIGHT = 0.01
+MORE_DEGREES = 2  # than there are columns
+SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is taken for regular
+
+
+def variances_of(data: np.ndarray, cells: Cells) -> np.ndarray:
+    """Return the variances of the columns, all of which must be positive."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        count = np.sum(~np.isnan(data), axis=0)
+        variances = np.nansum((data - np.nanmean(data, axis=0)) ** 2, axis=0) / (count - 1)
+    for j in range(data.shape[1]):
+        if np.nanmin(data[:, j]) == np.nanmax(data[:, j]) or not 0.0 < variances[j] < np.inf:
+            raise ValueError(
+                f"scale cannot be set from the data: {cells.title(j)} has the same value in every observed cell; leave "
+                "the column out, or give a scale."
+            )
+    return variances
+
+
+def covariance_of(data: np.ndarray, cells: Cells) -> np.ndarray:
+    """Return the covariance of the data, which must be regular."""
+    spread = np.sqrt(variances_of(data, cells))
+    standard = (data - data.mean(axis=0)) / spread
+    correlation = standard.T @ standard / (len(data) - 1)
+    eigenvalues = np.linalg.eigvalsh(correlation)
+    if eigenvalues[0] < SINGULAR:
+        rank = int(np.sum(eigenvalues >= SINGULAR))
+        raise ValueError(
+            f"scale cannot be set from the data: the covariance of {data.shape[1]} columns and {len(data)} rows is "
+            f"singular, of rank {rank}; leave columns out, take NormalInverseGamma(), or give a scale."
+        )
+    return correlation * np.outer(spread, spread)
+
+
+def scale_matrix(scale: np.ndarray, n_columns: int) -> np.ndarray:
+    """Return a scale matrix, of which one dimension is taken for a diagonal."""
+    if scale.ndim == 0 and n_columns == 1:
+        scale = scale.reshape(1, 1)
+    elif scale.ndim == 1:
+        scale = np.diag(scale)
+    return positive_definite("scale", scale, n_columns)
+
+
+def short(value: Any) -> str:
+    """Return numbers with few digits, and not too many of them."""
+    if value is None:
+        return "what the data say"
+    if isinstance(value, (Normal, *LAWS)):
+        return f"an unknown number that follows {value!r}"
+    numbers = np.ravel(value)
+    if len(numbers) > 1 and np.all(numbers == numbers[0]):
+        numbers = numbers[:1]
+    shown = ", ".join(f"{number:.4g}" for number in numbers[:6]) + (", ..." if len(numbers) > 6 else "")
+    return shown if len(numbers) == 1 else f"({shown})"
+
+
+def representation(component: Any, names: tuple[str, ...]) -> str:
+    """Return the text that makes a component, with those of its arguments that are given."""
+    values = {name: getattr(component, name) for name in names if getattr(component, name) is not None}
+    given = [
+        f"{name}={value!r}" if isinstance(value, (Normal, *LAWS)) else f"{name}={plain(value)}"
+        for name, value in values.items()
+    ]
+    return f"{type(component).__name__}({', '.join(given)})"

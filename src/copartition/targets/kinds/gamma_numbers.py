@@ -1,0 +1,114 @@
+"""Unknown numbers of normal-inverse-gamma columns: prior means, the weight of these, and the prior scale.
+
+With variances integrated out none of their conditional laws is a known one, so all are on grids. In the units of a
+block (`copartition.targets.kinds.gamma`), a cluster of n cells with mean x and within it a sum of squares W contributes
+
+    1/2 log(w / (w + n)) + shape log b0 - (shape + n / 2) log(b0 + W + w n / (w + n) (x - m)^2),
+
+with the weight w, the prior mean m, and b0 twice the prior scale.
+"""
+
+from __future__ import annotations
+
+from copartition.core.compiling import inner, outline
+from copartition.core.logarithm import log_positive
+from copartition.targets.kinds.gamma import COLUMNS, FLOOR, NORMALISER, SHAPE, SHRINKAGE, TABLE
+from copartition.targets.kinds.gamma import WEIGHT as GAMMA_WEIGHT
+from copartition.targets.kinds.hyper import MEAN, SCALE, WEIGHT, count_of, number_of, own_parameters
+
+# The parameters for unknown numbers, one for each column: prior mean and b0 where they are known, shift, unit.
+KNOWN_MEAN, KNOWN_B0, SHIFT, UNIT = range(4)
+
+
+@inner
+def own(model, place, what, j):
+    """Return a parameter of column j."""
+    return model[0].parameters[own_parameters(model, place) + what * place.width + j]
+
+
+@inner
+def mean_of(model, place, j):
+    """Return the present prior mean of column j, in its unit."""
+    at = number_of(model, place, MEAN)
+    if at < 0:
+        return own(model, place, KNOWN_MEAN, j)
+    return (model[0].numbers[at + j] - own(model, place, SHIFT, j)) / own(model, place, UNIT, j)
+
+
+@inner
+def b0_of(model, place, j):
+    """Return twice the present prior scale of column j, in its unit."""
+    at = number_of(model, place, SCALE)
+    if at < 0:
+        return own(model, place, KNOWN_B0, j)
+    unit = own(model, place, UNIT, j)
+    return 2.0 * model[0].numbers[at] / (unit * unit)
+
+
+@inner
+def weight_of(model, place):
+    """Return the present weight of prior means."""
+    at = number_of(model, place, WEIGHT)
+    return model[0].parameters[place.parameters + GAMMA_WEIGHT] if at < 0 else model[0].numbers[at]
+
+
+@outline
+def weigh(model, chain, place, role, j, grid, weights):
+    """Add what one column says of each value of a grid to the weights."""
+    sums = chain[0].sums
+    shape = model[0].parameters[place.parameters + SHAPE]
+    w, b0, m = weight_of(model, place), b0_of(model, place, j), mean_of(model, place, j)
+    shift, unit = own(model, place, SHIFT, j), own(model, place, UNIT, j)
+    for k in range(chain[0].n_clusters[0]):
+        n = count_of(chain, place, k, j)
+        if n > 0.0:
+            mean = sums[k, place.summed + j] / n
+            within = max(0.0, sums[k, place.summed + place.width + j] - sums[k, place.summed + j] * mean)
+            a, shrunk, difference = shape + 0.5 * n, w * n / (w + n), mean - m
+            square = difference * difference
+            if role == MEAN:
+                for i in range(len(weights)):
+                    away = mean - (grid[i] - shift) / unit
+                    weights[i] -= a * log_positive(b0 + within + shrunk * away * away)
+            elif role == SCALE:
+                for i in range(len(weights)):
+                    b = 2.0 * grid[i] / (unit * unit)
+                    weights[i] += shape * log_positive(b) - a * log_positive(b + within + shrunk * square)
+            else:
+                for i in range(len(weights)):
+                    share = grid[i] / (grid[i] + n)
+                    weights[i] += 0.5 * log_positive(share) - a * log_positive(b0 + within + share * n * square)
+
+
+@outline
+def weigh_number(model, chain, place, role, column, grid, weights):
+    """Leave the log density of the data for each value of a grid in the weights."""
+    for i in range(len(weights)):
+        weights[i] = 0.0
+    if role == MEAN:
+        weigh(model, chain, place, role, column, grid, weights)
+    else:
+        for j in range(place.width):
+            weigh(model, chain, place, role, j, grid, weights)
+
+
+@outline
+def renew(model, chain, place):
+    """Bring parameters and the table up to date."""
+    parameters, table, width = model[0].parameters, model[0].table, place.width
+    w = weight_of(model, place)
+    if w != parameters[place.parameters + GAMMA_WEIGHT]:
+        parameters[place.parameters + GAMMA_WEIGHT] = w
+        for size in range(len(table)):
+            shrinkage = (w + size) / (w + size + 1.0)
+            table[size, place.table + SHRINKAGE] = shrinkage
+            table[size, place.table + NORMALISER] = table[size, place.table + TABLE] + 0.5 * log_positive(shrinkage)
+    first = place.parameters + COLUMNS
+    floor = b0_of(model, place, 0)
+    for j in range(width):
+        m, b0 = mean_of(model, place, j), b0_of(model, place, j)
+        parameters[first + j] = w * m
+        parameters[first + width + j] = b0 + w * m * m
+        parameters[first + 2 * width + j] = b0
+        floor = min(floor, b0)
+    parameters[place.parameters + FLOOR] = floor

@@ -1,0 +1,74 @@
+"""What blocks of columns know of unknown numbers: where these stand, and a little linear algebra for drawing them.
+
+A block whose prior has unknown numbers has a few integers more, from ``Place.hyper`` on: which form it is of, where its
+raw points and its own parameters begin, and the first number of each role, -1 where what plays that role is known. For
+each group of numbers there are three integers more: its block, its role, and its column.
+
+While numbers are drawn, points, sums and what is kept of clusters are still as the numbers before said; these are among
+the parameters. Functions compute from both what they need to know, and `renew` comes at the end, once for all.
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.compiling import inner, outline
+
+FORM, RAW, AT, MEAN, WEIGHT, SPREAD, SCALE = range(7)
+HYPER_FIELDS = 7
+GROUP_FIELDS = 3
+
+
+@inner
+def number_of(model, place, role):
+    """Return where the first number of a role stands, -1 if there is none."""
+    return model[0].integers[place.hyper + role]
+
+
+@inner
+def own_parameters(model, place):
+    """Return where the parameters of a block for its unknown numbers begin."""
+    return model[0].integers[place.hyper + AT]
+
+
+@inner
+def count_of(chain, place, k, j):
+    """Return how many cells of column j were observed in cluster k."""
+    return chain[0].sums[k, place.observed + j] if place.observed > 0 else float(chain[0].sizes[k])
+
+
+@outline
+def factorise(matrix, size):
+    """Replace the lower half of a matrix, row by row in an array, by its Cholesky factor; return the log determinant."""
+    total = 0.0
+    for i in range(size):
+        for j in range(i + 1):
+            value = matrix[i * size + j]
+            for m in range(j):
+                value -= matrix[i * size + m] * matrix[j * size + m]
+            if i == j:
+                total += math.log(value)
+                matrix[i * size + i] = math.sqrt(value)
+            else:
+                matrix[i * size + j] = value / matrix[j * size + j]
+    return total
+
+
+@outline
+def solve_lower(factor, size, vector):
+    """Replace a vector by the solution of ``L x = vector``."""
+    for i in range(size):
+        value = vector[i]
+        for m in range(i):
+            value -= factor[i * size + m] * vector[m]
+        vector[i] = value / factor[i * size + i]
+
+
+@outline
+def solve_upper(factor, size, vector):
+    """Replace a vector by the solution of ``L' x = vector``."""
+    for i in range(size - 1, -1, -1):
+        value = vector[i]
+        for m in range(i + 1, size):
+            value -= factor[m * size + i] * vector[m]
+        vector[i] = value / factor[i * size + i]

@@ -1,0 +1,547 @@
+"""Unknown numbers of normal columns whose noise all clusters share: the noise itself, prior means, and what these scatter
+by.
+
+In column j the noise has variance v, cluster means have variance v / kappa around m. With the means of clusters
+integrated out, a cluster of n cells with mean x has, with ``c = kappa n / (kappa + n)``, the density
+
+    v^(-n/2) (kappa / (kappa + n))^(1/2) exp(-(W + c (x - m)^2) / (2 v)),        W its sum of squares around x,
+
+up to a constant. So m given all else is normal, v is inverse gamma (a matrix, inverse Wishart), the scale of its prior
+Gamma if that has a Gamma law, and all are drawn from these laws. The others are on grids. Everything that the data say
+is raised to the power at which a chain is tempered.
+
+Forms: `GAUSSIAN` has numbers for standard deviations, of the noise (`SPREAD`) and of cluster means (`WEIGHT`), on grids;
+the others have a variance, or a matrix, in the place of `SPREAD`, and kappa in that of `WEIGHT`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.compiling import inner, outline
+from copartition.core.logarithm import log_positive
+from copartition.core.random import gamma, normal
+from copartition.targets.kinds.hyper import (
+    FORM,
+    MEAN,
+    RAW,
+    SCALE,
+    SPREAD,
+    WEIGHT,
+    count_of,
+    factorise,
+    number_of,
+    own_parameters,
+    solve_lower,
+    solve_upper,
+)
+from copartition.targets.kinds.tied import HALF_PRECISION, NORMALISER, SHRINKAGE, TIED
+
+GAUSSIAN, SPHERICAL, DIAGONAL, FULL = range(4)
+
+# Parameters for unknown numbers: shape (degrees of freedom) of the prior of the noise, kappa where it is known, shape and
+# rate of the Gamma law of the scale.
+SHAPE, KAPPA, GAMMA_SHAPE, GAMMA_RATE, COLUMNS = range(5)
+# Then for each column, means being less its shift: known mean, mean and standard deviation of the law of the mean, known
+# variance of the noise and of cluster means, known scale, sum and sum of squares of its raw cells, their number, shift,
+# present mean, one over the present standard deviation of the noise.
+(KNOWN_MEAN, LAW_MEAN, LAW_SD, VARIANCE, OF_MEANS, KNOWN_SCALE, SUM, SQUARES, CELLS, SHIFT, PRESENT, INVERSE) = range(
+    12
+)
+PER_COLUMN = 12
+# Then, for a full covariance, three matrices row by row: scatter of the raw points, scale of the prior, present factor of
+# the covariance.
+SCATTER, SCALES, FACTOR = range(3)
+
+
+def own_width(n_columns: int, is_full: bool) -> int:
+    """Return how many parameters there are for unknown numbers."""
+    return COLUMNS + PER_COLUMN * n_columns + (3 * n_columns * n_columns if is_full else 0)
+
+
+def numbers_scratch_width(n_columns: int) -> int:
+    """Return how much scratch drawing numbers takes: three matrices and three vectors."""
+    return 3 * n_columns * n_columns + 3 * n_columns
+
+
+@inner
+def own(model, place, what, j):
+    """Return a parameter of column j."""
+    return model[0].parameters[own_parameters(model, place) + COLUMNS + what * place.width + j]
+
+
+@inner
+def matrix_at(model, place, which):
+    """Return where one of the three matrices begins among the parameters."""
+    width = place.width
+    return own_parameters(model, place) + COLUMNS + PER_COLUMN * width + which * width * width
+
+
+@inner
+def form_of(model, place):
+    """Return the form of a block."""
+    return model[0].integers[place.hyper + FORM]
+
+
+@inner
+def mean_of(model, place, j):
+    """Return the prior mean of column j by the numbers, less the shift."""
+    at = number_of(model, place, MEAN)
+    return own(model, place, KNOWN_MEAN, j) if at < 0 else model[0].numbers[at + j] - own(model, place, SHIFT, j)
+
+
+@inner
+def variance_of(model, place, j):
+    """Return the variance of the noise in column j by the numbers; not for full covariances."""
+    at, form = number_of(model, place, SPREAD), form_of(model, place)
+    if at < 0:
+        return own(model, place, VARIANCE, j)
+    if form == GAUSSIAN:
+        return model[0].numbers[at] * model[0].numbers[at]
+    return model[0].numbers[at + (j if form == DIAGONAL else 0)]
+
+
+@inner
+def kappa_of(model, place, j, variance):
+    """Return kappa of column j by the numbers, where the noise has this variance."""
+    at = number_of(model, place, WEIGHT)
+    if form_of(model, place) == GAUSSIAN:
+        return variance / (own(model, place, OF_MEANS, j) if at < 0 else model[0].numbers[at] * model[0].numbers[at])
+    return model[0].parameters[own_parameters(model, place) + KAPPA] if at < 0 else model[0].numbers[at]
+
+
+@inner
+def scale_of(model, place, j):
+    """Return the scale of the prior of a variance by the numbers."""
+    at = number_of(model, place, SCALE)
+    return own(model, place, KNOWN_SCALE, j) if at < 0 else model[0].numbers[at]
+
+
+@inner
+def mean_in(model, chain, place, k, j, n):
+    """Return the mean of the n cells of cluster k in column j, less the shift; not for full covariances."""
+    return chain[0].sums[k, place.summed + j] / (n * own(model, place, INVERSE, j)) + own(model, place, PRESENT, j)
+
+
+# --- columns by themselves -------------------------------------------------------------------------------------------
+
+
+@outline
+def law_of_mean(model, chain, place, j):
+    """Return centre and precision of the normal law of the prior mean of column j, less the shift."""
+    variance, sd = variance_of(model, place, j), own(model, place, LAW_SD, j)
+    kappa = kappa_of(model, place, j, variance)
+    precision = 1.0 / (sd * sd)
+    total = precision * own(model, place, LAW_MEAN, j)
+    for k in range(chain[0].n_clusters[0]):
+        n = count_of(chain, place, k, j)
+        if n > 0.0:
+            weight = model[0].power * kappa * n / ((kappa + n) * variance)
+            precision += weight
+            total += weight * mean_in(model, chain, place, k, j, n)
+    return total / precision, precision
+
+
+@outline
+def squares_of(model, chain, place, j):
+    """Return the sum of ``W + c (x - m)^2`` over clusters in column j."""
+    m, kappa = mean_of(model, place, j), kappa_of(model, place, j, variance_of(model, place, j))
+    cells = own(model, place, CELLS, j)
+    total = own(model, place, SQUARES, j) - 2.0 * m * own(model, place, SUM, j) + cells * m * m
+    for k in range(chain[0].n_clusters[0]):
+        n = count_of(chain, place, k, j)
+        if n > 0.0:
+            difference = mean_in(model, chain, place, k, j, n) - m
+            total -= n * n / (kappa + n) * difference * difference
+    return max(0.0, total)
+
+
+@outline
+def law_of_variance(model, chain, place, column):
+    """Return shape and scale of the inverse gamma law of a variance, of all columns where they share it."""
+    shape, scale = model[0].parameters[own_parameters(model, place) + SHAPE], scale_of(model, place, column)
+    shared = form_of(model, place) == SPHERICAL
+    for j in range(0 if shared else column, place.width if shared else column + 1):
+        shape += 0.5 * model[0].power * own(model, place, CELLS, j)
+        scale += 0.5 * model[0].power * squares_of(model, chain, place, j)
+    return shape, scale
+
+
+@outline
+def weigh_spread_of_means(model, chain, place, grid, weights):
+    """Add the log density of the data for each value of kappa, or of the standard deviation of cluster means."""
+    is_gaussian = form_of(model, place) == GAUSSIAN
+    for j in range(place.width):
+        variance, m = variance_of(model, place, j), mean_of(model, place, j)
+        for k in range(chain[0].n_clusters[0]):
+            n = count_of(chain, place, k, j)
+            if n > 0.0:
+                difference = mean_in(model, chain, place, k, j, n) - m
+                square = 0.5 * n * difference * difference / variance
+                for i in range(len(weights)):
+                    kappa = variance / (grid[i] * grid[i]) if is_gaussian else grid[i]
+                    share = kappa / (kappa + n)
+                    weights[i] += 0.5 * log_positive(share) - share * square
+
+
+@outline
+def weigh_noise(model, chain, place, grid, weights):
+    """Add the log density of the data for each value of the standard deviation of the noise, that of means as it is."""
+    at = number_of(model, place, WEIGHT)
+    for j in range(place.width):
+        m, cells = mean_of(model, place, j), own(model, place, CELLS, j)
+        of_means = own(model, place, OF_MEANS, j) if at < 0 else model[0].numbers[at] * model[0].numbers[at]
+        squares = own(model, place, SQUARES, j) - 2.0 * m * own(model, place, SUM, j) + cells * m * m
+        for i in range(len(weights)):
+            variance = grid[i] * grid[i]
+            weights[i] -= 0.5 * (cells * log_positive(variance) + squares / variance)
+        for k in range(chain[0].n_clusters[0]):
+            n = count_of(chain, place, k, j)
+            if n > 0.0:
+                difference = mean_in(model, chain, place, k, j, n) - m
+                square = 0.5 * n * difference * difference
+                for i in range(len(weights)):
+                    variance = grid[i] * grid[i]
+                    rest = variance / (variance + n * of_means)  # kappa / (kappa + n)
+                    weights[i] += 0.5 * log_positive(rest) + (1.0 - rest) * square / variance
+
+
+# --- full covariances ------------------------------------------------------------------------------------------------
+
+
+@outline
+def load_covariance(model, place, matrix):
+    """Leave the Cholesky factor of the covariance by the numbers in a matrix; return its log determinant."""
+    at, width = number_of(model, place, SPREAD), place.width
+    for i in range(width):
+        for j in range(i + 1):
+            matrix[i * width + j] = model[0].numbers[at + i * (i + 1) // 2 + j]
+    return factorise(matrix, width)
+
+
+@outline
+def load_mean_in(model, chain, place, k, vector):
+    """Leave the mean of cluster k, less the shift, in a vector."""
+    width, factor, n = place.width, model[0].parameters[matrix_at(model, place, FACTOR) :], chain[0].sizes[k]
+    for i in range(width):
+        total = 0.0
+        for j in range(i + 1):
+            total += factor[i * width + j] * chain[0].sums[k, place.summed + j]
+        vector[i] = total / n + own(model, place, PRESENT, i)
+
+
+@outline
+def load_law_of_covariance(model, chain, place, matrix, vector):
+    """Leave the scale matrix of the inverse Wishart law of the covariance in a matrix; return its degrees of freedom."""
+    m, width, power = model[0], place.width, model[0].power
+    scatter, scales = model[0].parameters[matrix_at(model, place, SCATTER) :], model[0].parameters[matrix_at(model, place, SCALES) :]
+    at = number_of(model, place, SCALE)
+    factor = 1.0 if at < 0 else m.numbers[at]
+    kappa, n_points = kappa_of(model, place, 0, 1.0), own(model, place, CELLS, 0)
+    for i in range(width):
+        m_i, sum_i = mean_of(model, place, i), own(model, place, SUM, i)
+        for j in range(i + 1):
+            m_j, sum_j = mean_of(model, place, j), own(model, place, SUM, j)
+            squares = scatter[i * width + j] - m_i * sum_j - m_j * sum_i + n_points * m_i * m_j
+            matrix[i * width + j] = factor * scales[i * width + j] + power * squares
+    for k in range(chain[0].n_clusters[0]):
+        n = float(chain[0].sizes[k])
+        load_mean_in(model, chain, place, k, vector)
+        weight = power * n * n / (kappa + n)
+        for i in range(width):
+            for j in range(i + 1):
+                difference = (vector[i] - mean_of(model, place, i)) * (vector[j] - mean_of(model, place, j))
+                matrix[i * width + j] -= weight * difference
+    return m.parameters[own_parameters(model, place) + SHAPE] + power * n_points
+
+
+@outline
+def draw_covariance(model, chain, place, random):
+    """Draw the covariance: with C the factor of its scale and A that of a standard Wishart matrix, ``C A^-T A^-1 C'``."""
+    width, at = place.width, number_of(model, place, SPREAD)
+    c = chain[0].scratch
+    a, row = c[width * width :], c[2 * width * width :]
+    degrees = load_law_of_covariance(model, chain, place, c, row)
+    factorise(c, width)
+    for i in range(width):
+        for j in range(i):
+            a[i * width + j] = normal(random)
+        a[i * width + i] = math.sqrt(2.0 * gamma(0.5 * (degrees - i), random))
+    # Row i of C A^-T is the solution x of A x = row i of C, whose entries after i are 0.
+    for i in range(width):
+        for j in range(width):
+            row[j] = c[i * width + j] if j <= i else 0.0
+        solve_lower(a, width, row)
+        for j in range(width):
+            c[i * width + j] = row[j]
+    for i in range(width):
+        for j in range(i + 1):
+            total = 0.0
+            for m in range(width):
+                total += c[i * width + m] * c[j * width + m]
+            model[0].numbers[at + i * (i + 1) // 2 + j] = total
+
+
+@outline
+def log_density_of_covariance(model, chain, place, values):
+    """Return the log density of a covariance under its inverse Wishart law."""
+    width = place.width
+    c = chain[0].scratch
+    sigma, vector = c[width * width :], c[2 * width * width :]
+    degrees = load_law_of_covariance(model, chain, place, c, vector)
+    log_det_scale = factorise(c, width)
+    for i in range(width):
+        for j in range(i + 1):
+            sigma[i * width + j] = values[i * (i + 1) // 2 + j]
+    log_det = factorise(sigma, width)
+    trace = 0.0
+    for j in range(width):
+        for i in range(width):
+            vector[i] = c[i * width + j] if i >= j else 0.0
+        solve_lower(sigma, width, vector)
+        for i in range(width):
+            trace += vector[i] * vector[i]
+    total = 0.5 * degrees * (log_det_scale - width * math.log(2.0)) - 0.25 * width * (width - 1) * math.log(math.pi)
+    for i in range(width):
+        total -= math.lgamma(0.5 * (degrees - i))
+    return total - 0.5 * ((degrees + width + 1) * log_det + trace)
+
+
+@outline
+def load_law_of_means(model, chain, place):
+    """Leave the factor of the precision of all prior means in the scratch, and behind it their centre; shifts left out."""
+    width, power = place.width, model[0].power
+    precision, factor = chain[0].scratch, chain[0].scratch[width * width :]
+    centre, vector = chain[0].scratch[2 * width * width :], chain[0].scratch[2 * width * width + width :]
+    load_covariance(model, place, factor)
+    kappa = kappa_of(model, place, 0, 1.0)
+    total = 0.0
+    for i in range(width):
+        centre[i] = 0.0
+    for k in range(chain[0].n_clusters[0]):
+        n = float(chain[0].sizes[k])
+        weight = power * kappa * n / (kappa + n)
+        total += weight
+        load_mean_in(model, chain, place, k, vector)
+        for i in range(width):
+            centre[i] += weight * vector[i]
+    # The inverse of the covariance, column by column, times the weights and the weighted sum.
+    for j in range(width):
+        for i in range(width):
+            vector[i] = 1.0 if i == j else 0.0
+        solve_lower(factor, width, vector)
+        solve_upper(factor, width, vector)
+        for i in range(j, width):
+            precision[i * width + j] = total * vector[i]
+    solve_lower(factor, width, centre)
+    solve_upper(factor, width, centre)
+    for i in range(width):
+        sd = own(model, place, LAW_SD, i)
+        precision[i * width + i] += 1.0 / (sd * sd)
+        centre[i] += own(model, place, LAW_MEAN, i) / (sd * sd)
+    log_det = factorise(precision, width)
+    solve_lower(precision, width, centre)
+    solve_upper(precision, width, centre)
+    return log_det
+
+
+@outline
+def weigh_full_kappa(model, chain, place, grid, weights):
+    """Add the log density of the data for each value of kappa."""
+    width = place.width
+    factor, vector = chain[0].scratch, chain[0].scratch[2 * width * width :]
+    load_covariance(model, place, factor)
+    for k in range(chain[0].n_clusters[0]):
+        n = float(chain[0].sizes[k])
+        load_mean_in(model, chain, place, k, vector)
+        for i in range(width):
+            vector[i] -= mean_of(model, place, i)
+        solve_lower(factor, width, vector)
+        square = 0.0
+        for i in range(width):
+            square += 0.5 * n * vector[i] * vector[i]
+        for i in range(len(weights)):
+            share = grid[i] / (grid[i] + n)
+            weights[i] += 0.5 * width * log_positive(share) - share * square
+
+
+# --- the scale of the prior of the noise -----------------------------------------------------------------------------
+
+
+@outline
+def law_of_scale(model, chain, place):
+    """Return by what the noise multiplies the density of the scale s: ``s^a exp(-b s)``, as a and b."""
+    width, shape = place.width, model[0].parameters[own_parameters(model, place) + SHAPE]
+    at, form = number_of(model, place, SPREAD), form_of(model, place)
+    if form == SPHERICAL:
+        return shape, 1.0 / model[0].numbers[at]
+    total = 0.0
+    if form == DIAGONAL:
+        for j in range(width):
+            total += 1.0 / model[0].numbers[at + j]
+        return width * shape, total
+    factor, vector = chain[0].scratch, chain[0].scratch[2 * width * width :]
+    scales = model[0].parameters[matrix_at(model, place, SCALES) :]
+    load_covariance(model, place, factor)
+    for j in range(width):  # the trace of the scale matrix times the inverse of the covariance
+        for i in range(width):
+            vector[i] = scales[i * width + j] if i >= j else scales[j * width + i]
+        solve_lower(factor, width, vector)
+        solve_upper(factor, width, vector)
+        total += vector[j]
+    return 0.5 * width * shape, 0.5 * total
+
+
+# --- what blocks are asked for ---------------------------------------------------------------------------------------
+
+
+@outline
+def weigh_number(model, chain, place, role, column, grid, weights):
+    """Leave the log density for each value of a grid in the weights."""
+    for i in range(len(weights)):
+        weights[i] = 0.0
+    if role == SCALE:
+        a, b = law_of_scale(model, chain, place)
+        for i in range(len(weights)):
+            weights[i] = a * log_positive(grid[i]) - b * grid[i]
+    elif role == SPREAD:
+        weigh_noise(model, chain, place, grid, weights)
+    elif form_of(model, place) == FULL:
+        weigh_full_kappa(model, chain, place, grid, weights)
+    else:
+        weigh_spread_of_means(model, chain, place, grid, weights)
+
+
+@outline
+def draw_numbers(model, chain, place, role, column, random):
+    """Draw a prior mean, or all of them, or the noise, or the scale of its prior."""
+    m, width, at = model[0], place.width, number_of(model, place, role)
+    is_full = form_of(model, place) == FULL
+    if role == SCALE:
+        a, b = law_of_scale(model, chain, place)
+        first = own_parameters(model, place)
+        m.numbers[at] = gamma(m.parameters[first + GAMMA_SHAPE] + a, random) / (m.parameters[first + GAMMA_RATE] + b)
+    elif role == SPREAD and is_full:
+        draw_covariance(model, chain, place, random)
+    elif role == SPREAD:
+        shape, scale = law_of_variance(model, chain, place, column)
+        m.numbers[at + column] = scale / gamma(shape, random)
+    elif is_full:
+        load_law_of_means(model, chain, place)
+        centre, vector = chain[0].scratch[2 * width * width :], chain[0].scratch[2 * width * width + width :]
+        for i in range(width):
+            vector[i] = normal(random)
+        solve_upper(chain[0].scratch, width, vector)
+        for i in range(width):
+            m.numbers[at + i] = own(model, place, SHIFT, i) + centre[i] + vector[i]
+    else:
+        centre, precision = law_of_mean(model, chain, place, column)
+        m.numbers[at + column] = own(model, place, SHIFT, column) + centre + normal(random) / math.sqrt(precision)
+
+
+@outline
+def log_density_of_numbers(model, chain, place, role, column, values):
+    """Return the log density of such a draw."""
+    m, width = model[0], place.width
+    is_full = form_of(model, place) == FULL
+    if role == SCALE:
+        a, b = law_of_scale(model, chain, place)
+        first = own_parameters(model, place)
+        shape, rate = m.parameters[first + GAMMA_SHAPE] + a, m.parameters[first + GAMMA_RATE] + b
+        return shape * math.log(rate) - math.lgamma(shape) + (shape - 1.0) * math.log(values[0]) - rate * values[0]
+    if role == SPREAD and is_full:
+        return log_density_of_covariance(model, chain, place, values)
+    if role == SPREAD:
+        shape, scale = law_of_variance(model, chain, place, column)
+        constant = shape * math.log(scale) - math.lgamma(shape)
+        return constant - (shape + 1.0) * math.log(values[0]) - scale / values[0]
+    if is_full:
+        log_det = load_law_of_means(model, chain, place)
+        factor, centre = chain[0].scratch, chain[0].scratch[2 * width * width :]
+        squares = 0.0
+        for i in range(width):  # L' (values - centre), with L the factor of the precision
+            total = 0.0
+            for j in range(i, width):
+                total += factor[j * width + i] * (values[j] - own(model, place, SHIFT, j) - centre[j])
+            squares += total * total
+        return 0.5 * (log_det - width * math.log(2.0 * math.pi) - squares)
+    centre, precision = law_of_mean(model, chain, place, column)
+    difference = values[0] - own(model, place, SHIFT, column) - centre
+    return 0.5 * (math.log(precision / (2.0 * math.pi)) - precision * difference * difference)
+
+
+@outline
+def renew_scales(model, place):
+    """Bring the present coordinates up to date, and the constant."""
+    m, width, first = model[0], place.width, own_parameters(model, place) + COLUMNS
+    for j in range(width):
+        m.parameters[first + PRESENT * width + j] = mean_of(model, place, j)
+    if form_of(model, place) == FULL:
+        log_det = load_covariance(model, place, model[0].parameters[matrix_at(model, place, FACTOR) :])
+        m.constant[0] -= 0.5 * log_det
+        m.constant[1] -= 0.5 * own(model, place, CELLS, 0) * log_det
+        return
+    for j in range(width):
+        variance = variance_of(model, place, j)
+        m.parameters[first + INVERSE * width + j] = 1.0 / math.sqrt(variance)
+        m.constant[0] -= 0.5 * math.log(variance)
+        m.constant[1] -= 0.5 * own(model, place, CELLS, j) * math.log(variance)
+
+
+@outline
+def renew_kappa(model, place):
+    """Bring kappa and the table up to date."""
+    m, table = model[0], model[0].table
+    if place.kind != TIED:
+        for j in range(place.width):
+            m.parameters[place.parameters + j] = kappa_of(model, place, j, variance_of(model, place, j))
+        return
+    is_full = form_of(model, place) == FULL
+    kappa = kappa_of(model, place, 0, 1.0 if is_full else variance_of(model, place, 0))
+    if kappa == m.parameters[place.parameters]:
+        return
+    m.parameters[place.parameters] = kappa
+    for size in range(len(table)):
+        precision = kappa + size
+        table[size, place.table + SHRINKAGE] = 1.0 / precision
+        table[size, place.table + HALF_PRECISION] = 0.5 * precision / (precision + 1.0)
+        table[size, place.table + NORMALISER] = -0.5 * place.width * log_positive(1.0 + 1.0 / precision)
+
+
+@outline
+def renew_points(model, place):
+    """Shift and scale the raw points, those of grids included."""
+    m, width, first = model[0], place.width, model[0].integers[place.hyper + RAW]
+    own_columns = m.parameters[own_parameters(model, place) + COLUMNS :]
+    mean, inverse = own_columns[PRESENT * width :], own_columns[INVERSE * width :]
+    factor = model[0].parameters[matrix_at(model, place, FACTOR) :]
+    is_full = form_of(model, place) == FULL
+    for n in range(len(m.unknown.raw)):
+        point, raw = m.points[n][place.summed :], m.unknown.raw[n][first:]
+        for j in range(width):
+            point[j] = raw[j] - mean[j]
+        if is_full:
+            solve_lower(factor, width, point)
+        elif place.observed > 0:
+            for j in range(width):
+                point[j] *= inverse[j] * m.points[n, place.observed + j]
+        else:
+            for j in range(width):
+                point[j] *= inverse[j]
+
+
+@outline
+def renew(model, chain, place):
+    """Bring kappa, the table, points and sums up to date."""
+    m, c = model[0], chain[0]
+    renew_scales(model, place)
+    renew_kappa(model, place)
+    renew_points(model, place)
+    if c.n_clusters[0] == 0:
+        return
+    for k in range(c.n_clusters[0]):
+        for j in range(place.summed, place.summed + place.width):
+            c.sums[k, j] = 0.0
+    for n in range(len(c.labels)):
+        for j in range(place.summed, place.summed + place.width):
+            c.sums[c.labels[n], j] += m.points[n, j]

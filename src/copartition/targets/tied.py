@@ -1,0 +1,227 @@
+"""Normal clusters that share one unknown covariance: what scikit-learn calls "tied"."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+
+from copartition.targets.blocks import BlockComponent
+from copartition.targets.cells import Cells
+from copartition.targets.data_prior import (
+    MEAN_WEIGHT,
+    MORE_DEGREES,
+    covariance_of,
+    representation,
+    scale_matrix,
+    short,
+    variances_of,
+)
+from copartition.targets.kinds import tied_numbers as numbers
+from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.kinds.hyper import MEAN, SCALE, SPREAD, WEIGHT
+from copartition.targets.laws import Gamma, InverseGamma
+from copartition.targets.shared_noise import SharedNoise, statistics_of
+from copartition.targets.unknown import Drawn
+from copartition.targets.unknown_prior import column_names, laws_in, scale_grid, weight_grid
+from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
+
+FORMS = {"spherical": numbers.SPHERICAL, "diagonal": numbers.DIAGONAL, "full": numbers.FULL}
+
+
+class TiedGaussian(BlockComponent):
+    """Normal clusters, each with a mean of its own, that share one covariance, all unknown.
+
+    The points of a cluster are ``N(mu, Sigma)`` and ``mu`` is ``N(mean, Sigma / mean_weight)``. Sigma is drawn along
+    with the partition, in chains that still meet exactly, and `hyperparameters` estimates it. What is left out is set
+    from the data by the rule of Fraley and Raftery (2007), as for `NormalInverseWishart`.
+
+    Parameters
+    ----------
+    covariance : {"spherical", "diagonal", "full"}
+        One variance for all columns, one for each, or a matrix.
+    mean : float, array (n_columns) or Normal, optional
+        Prior mean of the cluster means; left out, the column means. A `Normal` law: unknown, a number a column.
+    mean_weight : float, or a law of a positive number, optional
+        How many points the prior mean is worth; left out, 0.01.
+    shape : float, optional
+        Of the inverse gamma law of a variance; left out, 1.5. Not for "full".
+    degrees_of_freedom : float, optional
+        Of the inverse Wishart law of a matrix; left out, the number of columns plus 2. For "full" only.
+    scale : float, array or a law of a positive number, optional
+        Of these laws; left out, half the variance of the column (for "spherical", of all columns on average), or the
+        covariance of the data. A law of a positive number (`Gamma`, `InverseGamma`, `LogUniform`) says that it is
+        unknown: one number for all columns; for "full" a factor of the covariance of the data.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([0.0, 0.3, 0.1, 5.0, 5.2], cp.TiedGaussian("spherical"))
+    >>> posterior.numbers
+    ['variance']
+    """
+
+    def __init__(
+        self,
+        covariance: str = "spherical",
+        mean: Any = None,
+        mean_weight: Any = None,
+        shape: Any = None,
+        scale: Any = None,
+        *,
+        degrees_of_freedom: Any = None,
+    ) -> None:
+        if covariance not in FORMS:
+            raise ValueError(f"covariance must be 'spherical', 'diagonal' or 'full', got {shorten(covariance)}.")
+        self.covariance = covariance
+        if covariance == "full" and shape is not None:
+            raise TypeError(
+                f"shape must be left out for full covariances, which have degrees_of_freedom, got {shape!r}."
+            )
+        if covariance != "full" and degrees_of_freedom is not None:
+            raise TypeError(
+                f"degrees_of_freedom must be left out for {covariance} covariances, which have a shape, got "
+                f"{degrees_of_freedom!r}."
+            )
+        self.laws = laws_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
+        self.mean: Any = mean if mean is None or "mean" in self.laws else finite_array("mean", mean, (0, 1))
+        known = mean_weight is None or "mean_weight" in self.laws
+        self.mean_weight: Any = mean_weight if known else positive_number("mean_weight", mean_weight)
+        self.shape: Any = None if shape is None else positive_number("shape", shape)
+        self.degrees_of_freedom: Any = (
+            None if degrees_of_freedom is None else positive_number("degrees_of_freedom", degrees_of_freedom)
+        )
+        self.scale = scale
+        if scale is not None and "scale" not in self.laws:
+            self.scale = (
+                finite_array("scale", scale, (0, 1, 2)) if covariance == "full" else positive_array("scale", scale)
+            )
+            if covariance == "spherical" and np.ndim(self.scale):
+                raise ValueError(f"scale must be one number for spherical covariances, got {shorten(scale)}.")
+
+    def resolve(self, cells: Cells) -> Self:
+        """Return the same component with all numbers set that were left out."""
+        data, width = cells.numbers(), cells.shape[1]
+        is_full = self.covariance == "full"
+        if is_full and cells.missing().any():
+            j = int(np.argmax(cells.incomplete()))
+            raise ValueError(
+                f"data of TiedGaussian('full') must have every cell, but {cells.title(j)} lacks some: take "
+                "TiedGaussian('diagonal'), which allows that, or leave these rows out."
+            )
+        resolved = copy.copy(self)
+        shift = np.nanmean(data, axis=0)
+        if "mean" not in self.laws:
+            resolved.mean = shift if self.mean is None else column_array("mean", self.mean, width)
+        if self.mean_weight is None:
+            resolved.mean_weight = MEAN_WEIGHT
+        if is_full:
+            degrees = float(width + MORE_DEGREES) if self.degrees_of_freedom is None else self.degrees_of_freedom
+            if not degrees > width - 1:
+                raise ValueError(
+                    f"degrees_of_freedom must be more than {width - 1} for {width} columns, got {degrees:g}."
+                )
+            resolved.degrees_of_freedom = degrees
+        elif self.shape is None:
+            resolved.shape = 0.5 * (1 + MORE_DEGREES)
+        unit = covariance_of(data, cells) if is_full and (self.scale is None or "scale" in self.laws) else None
+        if self.scale is None:
+            resolved.scale = unit if is_full else self._scale_of(0.5 * variances_of(data, cells))
+        elif is_full and "scale" not in self.laws:
+            resolved.scale = scale_matrix(self.scale, width)
+        elif self.covariance == "diagonal" and "scale" not in self.laws:
+            resolved.scale = column_array("scale", self.scale, width)
+        resolved._noise = resolved._shared_noise(cells, shift, unit)
+        return resolved
+
+    _noise: SharedNoise
+
+    def _scale_of(self, scales: np.ndarray) -> Any:
+        return float(scales.mean()) if self.covariance == "spherical" else scales
+
+    def _shared_noise(self, cells: Cells, shift: np.ndarray, unit: np.ndarray | None) -> SharedNoise:
+        """Return the block of a component all of whose known numbers are set."""
+        width, laws, is_full = cells.shape[1], self.laws, self.covariance == "full"
+        known = statistics_of(cells, shift)
+        law: Any = laws.get("mean")
+        laws_of_means = [] if law is None else law.columns(width)
+        scale: Any = laws.get("scale")
+        shape = self.degrees_of_freedom if is_full else self.shape
+        return SharedNoise(
+            form=FORMS[self.covariance],
+            groups=self._groups(cells, known),
+            mean=shift if law is not None else self.mean,
+            is_alike=True,
+            law_mean=np.array([one.mean for one in laws_of_means]) if laws_of_means else 0.0,
+            law_sd=np.array([one.sd for one in laws_of_means]) if laws_of_means else 1.0,
+            scale=1.0 if is_full or scale is not None else self.scale,
+            shape=shape,
+            kappa=1.0 if "mean_weight" in laws else self.mean_weight,
+            gamma=(scale.shape, scale.rate) if isinstance(scale, Gamma) else (1.0, 1.0),
+            scales=np.zeros((0, 0)) if not is_full else unit if unit is not None else self.scale,
+            **known,
+        )
+
+    def _groups(self, cells: Cells, known: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the numbers in the order in which they are drawn, the noise last."""
+        width, laws = cells.shape[1], self.laws
+        variances = np.maximum(known["squares"] / np.maximum(known["cells"], 1.0), 1e-300)
+        groups: list[Any] = []
+        if "mean_weight" in laws:
+            groups.append((WEIGHT, 0, weight_grid(laws["mean_weight"])))
+        if "scale" in laws:
+            unit = 1.0 if self.covariance == "full" else float(variances.mean())
+            law = laws["scale"]
+            on_grid = scale_grid("scale", law, unit, of_data=False)
+            groups.append((SCALE, 0, Drawn(["scale"], on_grid.initial, law) if isinstance(law, Gamma) else on_grid))
+        if "mean" in laws:
+            names, of_columns = column_names("mean", cells), laws["mean"].columns(width)
+            start = [float(one.mean) for one in of_columns]
+            if self.covariance == "full":
+                groups.append((MEAN, 0, Drawn(names, start, laws["mean"])))
+            else:
+                groups += [(MEAN, j, Drawn([names[j]], start[j], of_columns[j])) for j in range(width)]
+        prior = None if "scale" in laws or self.covariance == "full" else np.broadcast_to(self.scale, (width,))
+        law_of = [None if prior is None else InverseGamma(self.shape, float(prior[j])) for j in range(width)]
+        if self.covariance == "spherical":
+            groups.append((SPREAD, 0, Drawn(["variance"], float(variances.mean()), law_of[0])))
+        elif self.covariance == "diagonal":
+            names = column_names("variance", cells)
+            groups += [(SPREAD, j, Drawn([names[j]], variances[j], law_of[j])) for j in range(width)]
+        else:
+            labels = [cells.label(j) for j in range(width)]
+            names = [f"covariance[{labels[i]}, {labels[j]}]" for i in range(width) for j in range(i + 1)]
+            start = [float(variances[i]) if i == j else 0.0 for i in range(width) for j in range(i + 1)]
+            groups.append((SPREAD, 0, Drawn(names, start)))
+        return tuple(groups)
+
+    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
+        """Return the one block of a resolved component."""
+        return [self._noise.block(cells, n_points)]
+
+    def assumptions(self) -> list[str]:
+        """Return what is assumed of the points of a cluster, in words."""
+        noise = {
+            "spherical": "a variance that is the same in all columns",
+            "diagonal": "a variance in each column",
+            "full": "a covariance",
+        }[self.covariance]
+        law = (
+            f"inverse Wishart with {self.degrees_of_freedom or 'the number of columns plus 2'} degrees of freedom "
+            "(degrees_of_freedom)"
+            if self.covariance == "full"
+            else f"inverse gamma with shape {short(self.shape)} (shape)"
+        )
+        return [
+            f"Points of a cluster are normal around its mean with {noise}, which all clusters share and which is "
+            "unknown.",
+            f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as {short(self.mean_weight)} "
+            "point(s) (mean_weight).",
+            f"Before any data, what they share is {law} and scale {short(self.scale)} (scale).",
+        ]
+
+    def __repr__(self) -> str:
+        names = ("mean", "mean_weight", "shape", "degrees_of_freedom", "scale")
+        rest = representation(self, names)[len("TiedGaussian(") :]
+        return f"TiedGaussian({self.covariance!r}" + (f", {rest}" if rest != ")" else rest)

@@ -1,0 +1,234 @@
+"""Targets of five points with unknown numbers, each with the densities of data and numbers written down independently."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.stats
+
+import copartition as cp
+import naive
+from small import DATA_1D, DATA_2D, GAPS, NOISE, SPREAD, TABLE
+
+ALPHA = 0.9
+
+
+class Case(NamedTuple):
+    """A target, the log density of the data given labels and numbers, and that of the numbers on no grid."""
+
+    target: Any
+    log_data: Any
+    log_prior: Any
+    partition_prior: Any = None
+
+    def log_partition(self, labels, numbers):
+        prior = self.partition_prior or (lambda labels, numbers: naive.process(labels, ALPHA))
+        return np.log(prior(labels, numbers))
+
+    def log_joint(self, labels, numbers):
+        """Of labels and numbers; numbers on a grid have their prior weights."""
+        total = self.log_partition(labels, numbers) + self.log_data(labels, numbers) + self.log_prior(numbers)
+        first = 0
+        for group in self.target.groups:
+            if isinstance(group, cp.OnGrid):
+                total += group.log_prior[list(group.values).index(numbers[first])]
+            first += len(group.names)
+        return total
+
+
+def of_columns(data, columns):
+    """The log density of all data whose columns are independent, `columns(numbers)` being functions of their cells."""
+
+    def log_data(labels, numbers):
+        log_cluster = naive.independent_columns(data, columns(numbers))
+        return sum(log_cluster(members) for members in naive.clusters(labels))
+
+    return log_data
+
+
+def tied_column(variance, kappa, mean):
+    return partial(naive.known_column, noise_sd=variance**0.5, mean_sd=(variance / kappa) ** 0.5, mean=mean)
+
+
+def of_rows(data, parameters):
+    """The log density of rows around cluster means: `parameters(numbers)` are mean, kappa and covariance."""
+
+    def log_data(labels, numbers):
+        mean, kappa, covariance = parameters(numbers)
+        total = 0.0
+        for members in naive.clusters(labels):
+            x = data[sorted(members)]
+            n = len(x)
+            joint = np.kron(np.eye(n) + np.ones((n, n)) / kappa, covariance)
+            total += naive.log_normal_density(x.ravel(), np.tile(mean, n), joint)
+        return total
+
+    return log_data
+
+
+def matrix(entries):
+    full = np.array([[entries[0], entries[1]], [entries[1], entries[2]]])
+    return full
+
+
+inverse_gamma, gamma, normal = (getattr(scipy.stats, name) for name in ("invgamma", "gamma", "norm"))
+PRIOR = cp.DirichletProcess(ALPHA)
+
+
+def spherical():
+    target = cp.Mixture(DATA_1D, cp.TiedGaussian("spherical", mean=0.3, mean_weight=0.4, shape=2.0, scale=0.9), PRIOR)
+    log_data = of_columns(DATA_1D[:, None], lambda v: [tied_column(v[0], 0.4, 0.3)])
+    return Case(target, log_data, lambda v: inverse_gamma(2.0, scale=0.9).logpdf(v[0]))
+
+
+def diagonal_gaps():
+    component = cp.TiedGaussian("diagonal", mean=0.2, mean_weight=0.5, shape=1.4, scale=[0.7, 1.1])
+    log_data = of_columns(GAPS, lambda v: [tied_column(v[j], 0.5, 0.2) for j in range(2)])
+    log_prior = lambda v: sum(inverse_gamma(1.4, scale=b).logpdf(x) for x, b in zip(v, (0.7, 1.1), strict=True))  # noqa: E731
+    return Case(cp.Mixture(GAPS, component, PRIOR), log_data, log_prior)
+
+
+def full():
+    component = cp.TiedGaussian("full", mean=[0.3, -0.2], mean_weight=0.4, degrees_of_freedom=3.7, scale=SPREAD)
+    log_data = of_rows(DATA_2D, lambda v: (np.array([0.3, -0.2]), 0.4, matrix(v)))
+    return Case(
+        cp.Mixture(DATA_2D, component, PRIOR), log_data, lambda v: scipy.stats.invwishart(3.7, SPREAD).logpdf(matrix(v))
+    )
+
+
+def spherical_all():
+    component = cp.TiedGaussian(
+        "spherical", mean=cp.Normal([0.1, -0.3], [1.0, 2.0]), mean_weight=cp.LogUniform(0.1, 3.0), scale=cp.Gamma(2, 3)
+    )  # numbers: mean_weight, scale, two means, variance; shape 1.5
+    log_data = of_columns(DATA_2D, lambda v: [tied_column(v[4], v[0], v[2 + j]) for j in range(2)])
+
+    def log_prior(v):
+        means = normal([0.1, -0.3], [1.0, 2.0]).logpdf(v[2:4]).sum()
+        return gamma(2.0, scale=1 / 3).logpdf(v[1]) + means + inverse_gamma(1.5, scale=v[1]).logpdf(v[4])
+
+    return Case(cp.Mixture(DATA_2D, component, PRIOR), log_data, log_prior)
+
+
+def diagonal_scale():
+    component = cp.TiedGaussian("diagonal", mean=0.1, mean_weight=0.7, shape=2.0, scale=cp.Gamma(2, 3))
+    log_data = of_columns(DATA_2D, lambda v: [tied_column(v[1 + j], 0.7, 0.1) for j in range(2)])
+
+    def log_prior(v):
+        return gamma(2.0, scale=1 / 3).logpdf(v[0]) + inverse_gamma(2.0, scale=v[0]).logpdf(v[1:]).sum()
+
+    return Case(cp.Mixture(DATA_2D, component, PRIOR), log_data, log_prior)
+
+
+def full_all():
+    component = cp.TiedGaussian(
+        "full",
+        mean=cp.Normal([0.1, -0.3], [1.0, 2.0]),
+        mean_weight=cp.Gamma(2, 3),
+        degrees_of_freedom=4.0,
+        scale=cp.InverseGamma(3, 2),
+    )  # numbers: mean_weight, scale (a factor of the covariance of the data), two means, the covariance
+    covariance = np.cov(DATA_2D.T)
+    log_data = of_rows(DATA_2D, lambda v: (v[2:4], v[0], matrix(v[4:])))
+
+    def log_prior(v):
+        means = normal([0.1, -0.3], [1.0, 2.0]).logpdf(v[2:4]).sum()
+        return means + scipy.stats.invwishart(4.0, v[1] * covariance).logpdf(matrix(v[4:]))
+
+    return Case(cp.Mixture(DATA_2D, component, PRIOR), log_data, log_prior)
+
+
+def gaussian_all():
+    component = cp.Gaussian(
+        noise_sd=cp.LogUniform(0.3, 2.0), mean_sd=cp.Gamma(3, 1), mean=cp.Normal([0.1, -0.3], [1.0, 2.0])
+    )  # numbers: mean_sd, two means, noise_sd
+    columns = lambda v: [partial(naive.known_column, noise_sd=v[3], mean_sd=v[0], mean=v[1 + j]) for j in range(2)]  # noqa: E731
+    log_prior = lambda v: normal([0.1, -0.3], [1.0, 2.0]).logpdf(v[1:3]).sum()  # noqa: E731
+    return Case(cp.Mixture(DATA_2D, component, PRIOR), of_columns(DATA_2D, columns), log_prior)
+
+
+def gaussian_gaps():
+    component = cp.Gaussian(noise_sd=[0.8, 1.5], mean_sd=cp.LogUniform(0.2, 9.0), mean=0.2)
+    columns = lambda v: [partial(naive.known_column, noise_sd=s, mean_sd=v[0], mean=0.2) for s in (0.8, 1.5)]  # noqa: E731
+    return Case(cp.Mixture(GAPS, component, PRIOR), of_columns(GAPS, columns), lambda v: 0.0)
+
+
+def gamma_all():
+    component = cp.NormalInverseGamma(
+        mean=cp.Normal([0.1, -0.3], [1.0, 2.0]), mean_weight=cp.LogUniform(0.1, 3.0), shape=1.7, scale=cp.Gamma(2, 3)
+    )  # numbers: mean_weight, scale, two means
+    columns = lambda v: [  # noqa: E731
+        partial(naive.gamma_column, mean=v[2 + j], weight=v[0], shape=1.7, scale=v[1]) for j in range(2)
+    ]
+    return Case(cp.Mixture(GAPS, component, PRIOR), of_columns(GAPS, columns), lambda v: 0.0)
+
+
+def gamma_scale():
+    component = cp.NormalInverseGamma(mean=0.2, mean_weight=0.5, shape=2.0, scale=cp.InverseGamma(2, 1))
+    columns = lambda v: [partial(naive.gamma_column, mean=0.2, weight=0.5, shape=2.0, scale=v[0])]  # noqa: E731
+    return Case(cp.Mixture(DATA_1D, component, PRIOR), of_columns(DATA_1D[:, None], columns), lambda v: 0.0)
+
+
+def wishart_all():
+    component = cp.NormalInverseWishart(
+        mean=cp.Normal([0.1, -0.3], [1.0, 2.0]),
+        mean_weight=cp.LogUniform(0.1, 3.0),
+        degrees_of_freedom=3.7,
+        scale=cp.Gamma(2, 3),
+    )  # numbers: mean_weight, scale (a factor of the covariance of the data), two means
+    covariance = np.cov(DATA_2D.T)
+
+    def log_data(labels, v):
+        log_cluster = naive.wishart_cluster(DATA_2D, np.array(v[2:4]), v[0], 3.7, v[1] * covariance)
+        return sum(log_cluster(members) for members in naive.clusters(labels))
+
+    return Case(cp.Mixture(DATA_2D, component, PRIOR), log_data, lambda v: 0.0)
+
+
+def discount():
+    target = cp.Mixture(DATA_1D, cp.Gaussian(noise_sd=0.8, mean_sd=1.7, mean=0.3), cp.PitmanYor(0.6, cp.Beta(1, 3)))
+    columns = lambda v: [partial(naive.known_column, noise_sd=0.8, mean_sd=1.7, mean=0.3)]  # noqa: E731
+    prior = lambda labels, v: naive.process(labels, 0.6, v[0])  # noqa: E731
+    return Case(target, of_columns(DATA_1D[:, None], columns), lambda v: 0.0, prior)
+
+
+def mixed():
+    parts = [
+        ([0, 1], cp.TiedGaussian("full", 0.1, 0.5, degrees_of_freedom=2.6, scale=NOISE)),
+        (2, cp.NormalInverseGamma(0.0, 0.4, 1.2, cp.LogUniform(0.2, 3.0))),
+        (3, cp.Categorical(0.8)),
+    ]  # numbers: the covariance, scale
+    rows = np.array([row[:2] for row in TABLE])
+    of_numbers = of_rows(rows, lambda v: (np.full(2, 0.1), 0.5, matrix(v)))
+
+    def log_data(labels, v):
+        columns = [
+            partial(naive.gamma_column, mean=0.0, weight=0.4, shape=1.2, scale=v[3]),
+            partial(naive.categorical_column, concentration=0.8, categories=3),
+        ]
+        log_cluster = naive.independent_columns([row[2:4] for row in TABLE], columns)
+        return of_numbers(labels, v[:3]) + sum(log_cluster(members) for members in naive.clusters(labels))
+
+    target = cp.Mixture([row[:4] for row in TABLE], cp.Columns(parts), PRIOR)
+    return Case(target, log_data, lambda v: scipy.stats.invwishart(2.6, NOISE).logpdf(matrix(v)))
+
+
+CASES = {
+    f.__name__: f
+    for f in (
+        spherical,
+        diagonal_gaps,
+        full,
+        spherical_all,
+        diagonal_scale,
+        full_all,
+        gaussian_all,
+        gaussian_gaps,
+        gamma_all,
+        gamma_scale,
+        wishart_all,
+        discount,
+        mixed,
+    )
+}
