@@ -18,6 +18,7 @@ from copartition.couplings.path import Path
 from copartition.couplings.transport import Transport
 from copartition.diagnostics.bounds import sweeps_needed, tv_bound, wasserstein_bound
 from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.evidence import Comparison, Evidence
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import (
@@ -41,13 +42,16 @@ from copartition.functionals import (
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
 from copartition.results import MeetingTimes
 from copartition.results.store import StoreError
+from copartition.runs.comparing import compare
 from copartition.runs.consensus import consensus
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
 from copartition.runs.estimating import ReplicateError, estimate
+from copartition.runs.evidence import log_evidence
 from copartition.runs.meeting import meeting_times
 from copartition.runs.modes import find_modes
 from copartition.runs.patience import SlowPairsWarning
 from copartition.runs.pilot import TuningError, tune
+from copartition.runs.powers import EvidenceError
 from copartition.runs.sampling import sample
 from copartition.targets.base import (
     Keeping,
@@ -92,12 +96,15 @@ __all__ = [
     "Categorical",
     "Columns",
     "Common",
+    "Comparison",
     "Component",
     "Consensus",
     "Coupling",
     "DirichletProcess",
     "Drawn",
     "Estimate",
+    "Evidence",
+    "EvidenceError",
     "FiniteMixture",
     "Functional",
     "Gamma",
@@ -141,6 +148,7 @@ __all__ = [
     "cluster_similarity",
     "cluster_sizes_histogram",
     "co_clustering",
+    "compare",
     "concentration",
     "conditional",
     "consensus",
@@ -158,6 +166,7 @@ __all__ = [
     "leave_cluster",
     "log_density",
     "log_density_of_numbers",
+    "log_evidence",
     "log_likelihood",
     "log_merge",
     "log_predictive",

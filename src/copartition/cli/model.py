@@ -130,7 +130,7 @@ def one_sentence_errors() -> Iterator[None]:
     """Turn a user's mistake into one line and exit code 2."""
     try:
         yield
-    except (ValueError, TypeError, cp.ReplicateError, cp.TuningError, OSError) as error:
+    except (ValueError, TypeError, cp.EvidenceError, cp.ReplicateError, cp.TuningError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
 

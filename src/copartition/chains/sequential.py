@@ -1,0 +1,148 @@
+"""Particles: partitions of the first few points, to which one point after another is added.
+
+The law of the partition of the first n points, given these, is reached from that of the first n - 1 by sequential
+Monte Carlo: every particle puts the next point into a cluster by its conditional law, and is weighed by the predictive
+density of the point, the sum of the prior's probabilities of all clusters times the densities that the point has in
+them. The product of the average weights is an unbiased estimate of the evidence. Where weights differ too much,
+particles are drawn anew by their weights, and make a Gibbs sweep over the points they have.
+
+The prior's weights are those for as many points as there are then, not those for all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from copartition.chains.chain import chain_at, refusal
+from copartition.core.clusters import choices, put_in, rebuild_if_due
+from copartition.core.compiling import kernel, reference
+from copartition.core.conditional import add_log_prior, exponentiate, predict
+from copartition.core.random import draw, uniform
+from copartition.core.room import grown
+from copartition.core.state import PLACE, Chain, Law, Model
+from copartition.core.status import DONE, FULL, INVALID
+from copartition.core.sweeps import update_chain
+from copartition.core.types import int1, type_of, uint1
+from copartition.targets.base import Target
+
+RESAMPLED = 0.5  # share of the particles that the weights are worth, below which they are drawn anew
+SWEEPS = 1  # after that
+
+model_type, law_type, chain_type = (type_of(one) for one in (Model, Law, Chain))
+
+
+@kernel(types.float64(model_type, law_type, chain_type, uint1, types.int64))
+def place_next(model, law, chain, random, n):
+    """Put point n, which is in no cluster, into one; return the log of its predictive density, NaN if there is none.
+
+    Changed in place: `chain`, which must have room for a cluster, and the state of the random numbers `random`.
+    """
+    m, functions, c = reference(model), reference(law), reference(chain)
+    weights, n_choices = chain.weights, choices(m, c)
+    for k in range(n_choices):
+        weights[k] = 0.0
+    top = add_log_prior(m, c, n_choices)
+    log_prior = top + math.log(exponentiate(weights, n_choices, top))
+    predict(m, functions, c, n_choices, n)
+    top = add_log_prior(m, c, n_choices)
+    total = exponentiate(weights, n_choices, top)
+    if not total > 0.0:
+        return np.nan
+    put_in(m, functions, c, n, draw(weights, n_choices, uniform(random) * total))
+    return top + math.log(total) - log_prior
+
+
+@kernel(types.int64(model_type, law_type, chain_type, uint1, int1, types.int64, int1))
+def sweep_placed(model, law, chain, random, order, count, progress):
+    """Go on with a Gibbs sweep over the first `count` points of an order; return a status.
+
+    Changed in place: `chain`, the state of the random numbers `random`, `progress`.
+    """
+    m, functions, c = reference(model), reference(law), reference(chain)
+    for place in range(progress[PLACE], count):
+        status = update_chain(m, functions, c, random, order[place])
+        if status != DONE:
+            progress[PLACE] = place
+            return status
+    rebuild_if_due(m, functions, c)
+    return DONE
+
+
+class Particles:
+    """Partitions of the first few points of an order, and the log evidence of these.
+
+    Parameters
+    ----------
+    target : Target
+        An exchangeable one that has a prior.
+    count : int
+        Number of particles.
+    order : int64 array (n_points)
+    random : uint64 array (4)
+        The state of the random numbers of kernels; changed in place.
+    rng : numpy.random.Generator
+        For drawing particles anew.
+    """
+
+    def __init__(
+        self, target: Target, count: int, order: np.ndarray, random: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        self._target, self._order, self._random, self._rng = target, order, random, rng
+        nowhere = np.full(target.n_points, -1, dtype=np.int64)
+        self._chains = [chain_at(target, nowhere) for _ in range(count)]
+        self._log_weights = np.zeros(count)
+        self._placed = 0
+        self.log_evidence = 0.0
+        self.sweeps = 0.0
+
+    def add_point(self) -> None:
+        """Add the next point of the order to all particles."""
+        prior: Any = self._target.prior
+        n, count = int(self._order[self._placed]), self._placed + 1
+        model = self._target.model._replace(log_size=prior.log_size(count), log_new=prior.log_new(count))
+        for i, chain in enumerate(self._chains):
+            if chain.n_clusters[0] + 2 > len(chain.sizes):
+                self._chains[i] = chain = grown(chain)
+            self._log_weights[i] += place_next(model, self._target.law, chain, self._random, n)
+        if np.isnan(self._log_weights).any():
+            raise refusal(INVALID, n)
+        self._placed = count
+        self.sweeps += len(self._chains) / self._target.n_points
+        weights = np.exp(self._log_weights - self._log_weights.max())
+        if weights.sum() ** 2 < RESAMPLED * len(weights) * (weights**2).sum() or count == self._target.n_points:
+            self._draw_anew(weights)
+            if count < self._target.n_points:
+                self._sweep(model)
+
+    def _draw_anew(self, weights: np.ndarray) -> None:
+        """Draw particles by their weights, in equal steps; their average weight goes into the evidence."""
+        self.log_evidence += float(self._log_weights.max() + np.log(weights.mean()))
+        self._log_weights[:] = 0.0
+        levels = (self._rng.random() + np.arange(len(weights))) / len(weights)
+        below = np.cumsum(weights) / weights.sum()
+        chosen = np.minimum(np.searchsorted(below, levels, side="right"), len(weights) - 1)
+        again = np.concatenate([[False], chosen[1:] == chosen[:-1]])
+        self._chains = [
+            Chain(*[array.copy() for array in self._chains[i]]) if copied else self._chains[i]
+            for i, copied in zip(chosen.tolist(), again, strict=True)
+        ]
+
+    def _sweep(self, model: Model) -> None:
+        for i in range(len(self._chains)):
+            for _ in range(SWEEPS):
+                self._chains[i] = self._swept(model, self._chains[i])
+        self.sweeps += SWEEPS * len(self._chains) * self._placed / self._target.n_points
+
+    def _swept(self, model: Model, chain: Chain) -> Chain:
+        progress = np.zeros(2, dtype=np.int64)
+        while True:
+            status = sweep_placed(model, self._target.law, chain, self._random, self._order, self._placed, progress)
+            if status == DONE:
+                return chain
+            if status != FULL:
+                raise refusal(status, int(self._order[progress[PLACE]]))
+            chain = grown(chain)

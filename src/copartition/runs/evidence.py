@@ -1,0 +1,228 @@
+"""The log evidence of a posterior, without bias: replicates at random powers of the likelihood.
+
+`copartition.diagnostics.powers` says why and how powers are drawn, `copartition.runs.powers` how replicates are run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from copartition.couplings.base import Coupling
+from copartition.diagnostics.evidence import COUPLED, SMC, Evidence
+from copartition.diagnostics.powers import Curve, Stratified, stratified
+from copartition.functionals import log_likelihood
+from copartition.runs.choice import Choice, make_job
+from copartition.runs.powers import (
+    EVIDENCE,
+    OF_POWERS,
+    ROUNDS,
+    EvidenceError,
+    ReplicatesJob,
+    Unmet,
+    next_nodes,
+    run_pieces,
+    two_starts,
+)
+from copartition.runs.replicates import Job
+from copartition.runs.sequential import evidence_by_particles
+from copartition.runs.workers import lasting
+from copartition.targets.base import Target, check_target
+from copartition.validation import integer, positive_number, shorten
+
+STRATA = 64
+REPLICATES = 2 * STRATA  # before the first look; two in each stratum are as many as a variance takes
+GROWTH, MARGIN = 4, 1.02  # see `copartition.runs.stopping`
+APART = 5.0  # standard errors by which replicates from two starts may seem to disagree
+FIRST_CAP = 1  # of a job whose settings are not known yet
+
+
+def log_evidence(
+    posterior: Target,
+    target_stderr: float = 0.1,
+    *,
+    replicates: int = REPLICATES,
+    method: str = COUPLED,
+    particles: int = 200,
+    coupling: str | Coupling | None = None,
+    split_merge: int | str | None = None,
+    init: Any = None,
+    max_sweeps: int = 20_000,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    executor: Any = None,
+    progress: bool = False,
+) -> Evidence:
+    """Estimate the log evidence of a posterior: the log density of the data under the model, everything integrated out.
+
+    Models of the same data are compared by it, see `compare`. The log evidence is the integral, over powers beta from 0
+    to 1, of the expected log likelihood where the likelihood counts to the power beta. Coupled chains estimate that
+    without bias at powers that are drawn at random, so the estimate is without bias too. A pilot, whose random
+    numbers are not used again, chooses where powers are drawn and how long chains run there. Half of the chains start
+    as asked for, half where a chain at the power 1 got to: if it matters where they start, the result says so.
+
+    Parameters
+    ----------
+    posterior : Target
+        A `Mixture`, or a target that promises to be exchangeable.
+    target_stderr : float
+        Run until the standard error is this small.
+    replicates : int
+        The fewest replicates, in units of 64: one for each stratum of powers.
+    method : str
+        ``"coupled"``, or ``"smc"``: sequential Monte Carlo over the points, with Gibbs moves. It shares nothing with
+        coupled chains, so it is a check of them; it is refused where its log evidences have a standard deviation
+        above 1.5.
+    particles : int
+        Of ``"smc"``.
+    coupling, split_merge, init
+        See `meeting_times`; the same at all powers.
+    max_sweeps : int
+        The most coupled sweeps of a pair. If one has not met by then, there is no estimate.
+    max_seconds : float, optional
+        The most CPU seconds. As soon as it is seen that they will not be enough, there is no estimate.
+    seed : int
+        The same seed gives the same numbers on any executor.
+    executor, progress
+        See `estimate`.
+
+    Returns
+    -------
+    Evidence
+
+    Raises
+    ------
+    EvidenceError
+        Pairs did not meet within `max_sweeps`, or `max_seconds` are not enough.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> evidence = cp.log_evidence(posterior, target_stderr=0.02, seed=1)
+    >>> abs(evidence.mean + 7.91) < 4 * evidence.stderr + 0.01
+    True
+    """
+    check_target(posterior)
+    target_stderr = positive_number("target_stderr", target_stderr)
+    limit = np.inf if max_seconds is None else positive_number("max_seconds", max_seconds)
+    if method == SMC:
+        return evidence_by_particles(
+            posterior,
+            target_stderr,
+            particles=integer("particles", particles, 2),
+            max_seconds=limit,
+            seed=integer("seed", seed, 0),
+            executor=executor,
+            progress=progress,
+        )
+    if method != COUPLED:
+        raise ValueError(f"method must be {COUPLED!r} or {SMC!r}, got {shorten(method)}.")
+    cap, fewest = integer("max_sweeps", max_sweeps, 1), integer("replicates", replicates, REPLICATES)
+    choice = Choice(0, 0, FIRST_CAP, coupling, split_merge, None, init)
+    job = make_job(posterior, log_likelihood(), choice, seed, None)
+    job = replace(job, settings=replace(job.settings, max_sweeps=cap))
+    with lasting(executor) as place:
+        run = _Run(job, target_stderr, limit, place, progress)
+        try:
+            return run.evidence(-(-fewest // STRATA))
+        except Unmet as error:
+            raise EvidenceError(
+                f"Pairs did not meet within max_sweeps, {cap}, coupled sweeps where the likelihood counts to the power "
+                f"{error.args[0]:.3g}, so there is no log evidence: give more max_sweeps, more split_merge moves or "
+                f"another init, or try method={SMC!r}."
+            ) from None
+
+
+class _Run:
+    """A run for a log evidence, and what it has cost so far."""
+
+    def __init__(self, job: Job, target_stderr: float, limit: float, executor: Any, progress: bool) -> None:
+        self._job, self._starts = job, two_starts(job)
+        self._target_stderr, self._limit = target_stderr, limit
+        self._executor, self._progress = executor, progress
+        self._seconds, self._sweeps = 0.0, 0
+
+    def evidence(self, wanted: int) -> Evidence:
+        """Run the pilot, then that many replicates in each stratum, and more until they are precise enough."""
+        curve = self._pilot()
+        betas, values = np.zeros((0, STRATA)), np.zeros((0, STRATA))
+        while len(values) < wanted:
+            more = self._layers(curve, len(values), wanted)
+            betas, values = np.vstack([betas, more[0]]), np.vstack([values, more[1]])
+            found = stratified(values)
+            wanted = self._wanted(found, len(values))
+        return Evidence(
+            mean=found.mean,
+            stderr=found.stderr,
+            method=COUPLED,
+            values=values.ravel(),
+            betas=betas.ravel(),
+            freedom=found.freedom,
+            sweeps=self._sweeps,
+            seconds=self._seconds,
+            n_points=self._job.target.n_points,
+            seed=self._job.seed,
+            target_stderr=self._target_stderr,
+            curve=curve,
+            warnings=_doubts(curve, self._target_stderr),
+        )
+
+    def _pilot(self) -> Curve:
+        curve = None
+        for _ in range(1 + ROUNDS):
+            curve, seconds, sweeps = next_nodes(self._starts, curve, self._executor, self._progress)
+            self._spend(seconds, sweeps)
+        assert curve is not None
+        return curve
+
+    def _layers(self, curve: Curve, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """Run layers of replicates, one in each stratum; return their powers and what they make of the evidence."""
+        places = np.array([_uniforms(self._job.seed, layer) for layer in range(first, last)])
+        betas = curve.powers((np.arange(STRATA) + places) / STRATA)
+        task = ReplicatesJob(self._starts, betas, curve.burn_ins(betas), first)
+        found, seconds, sweeps = run_pieces(task, betas.size, self._executor, self._progress, "replicates")
+        self._of_layers = seconds / (last - first)
+        self._spend(seconds, sweeps)
+        return betas, curve.estimates(betas, np.array(found).reshape(betas.shape))
+
+    def _wanted(self, found: Stratified, layers: int) -> int:
+        """Return how many layers there should be; refuse to begin what there is not time enough for."""
+        if found.stderr <= self._target_stderr:
+            return layers
+        needed = MARGIN * layers * (found.stderr / self._target_stderr) ** 2
+        total = self._seconds + (needed - layers) * self._of_layers
+        if total > self._limit:
+            raise EvidenceError(
+                f"A standard error of {self._target_stderr:g} takes about {total:.2g} CPU seconds, more than "
+                f"max_seconds, {self._limit:g}: so far it is {found.stderr:.2g}, and the log evidence {found.mean:.2f}."
+            )
+        return int(min(max(layers + 1, np.ceil(needed)), GROWTH * layers))
+
+    def _spend(self, seconds: float, sweeps: int) -> None:
+        self._seconds += seconds
+        self._sweeps += sweeps
+        if self._seconds > self._limit:
+            raise EvidenceError(
+                f"max_seconds, {self._limit:g}, are over after {self._seconds:.2g} CPU seconds, before there is a log "
+                "evidence: give more of them, or a larger target_stderr."
+            )
+
+
+def _uniforms(seed: int, layer: int) -> np.ndarray:
+    """Return where in each stratum the power of a layer is."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(EVIDENCE, OF_POWERS, layer))
+    return np.random.default_rng(sequence).random(STRATA)
+
+
+def _doubts(curve: Curve, target_stderr: float) -> list[str]:
+    """Return what casts doubt on an estimate: powers at which it matters where chains start."""
+    beta, change = curve.disagreement(APART)
+    if change <= target_stderr:
+        return []
+    return [
+        f"Near the power {beta:.3g} chains stay where they start for longer than they run here, which may move the log "
+        f"evidence by {change:.2g}, more than its standard error tells; method={SMC!r} does not have that trouble."
+    ]

@@ -1,0 +1,120 @@
+"""The log evidence by sequential Monte Carlo over the points: a check that shares nothing with coupled chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from copartition.chains.sequential import Particles, place_next, sweep_placed
+from copartition.core.compiling import prepare
+from copartition.core.random import stream
+from copartition.core.steps import reset_chain
+from copartition.diagnostics.evidence import SMC, Evidence
+from copartition.functionals import log_likelihood
+from copartition.runs.pacing import Pause
+from copartition.runs.powers import EVIDENCE, OF_PARTICLES, EvidenceError, Pieces, each_piece, run_pieces
+from copartition.runs.workers import lasting
+from copartition.targets.base import Target
+from copartition.validation import shorten
+
+FIRST = 8  # repetitions before the first look
+GROWTH, MARGIN = 4, 1.02
+MOST_SD = 1.5  # of log evidences: beyond it their average is made by a few that are far off
+
+
+@dataclass(frozen=True)
+class ParticlesJob:
+    """Repetitions of sequential Monte Carlo, each with an order of the points of its own; `first` is the first one."""
+
+    target: Target
+    particles: int
+    log_constant: float
+    seed: int
+    first: int
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
+        """Run some repetitions, one after another, in this thread."""
+        prepare(place_next, sweep_placed, reset_chain, *self.target.kernels)
+        return each_piece(self._repeat, numbers, pause)
+
+    def _repeat(self, number: int, pause: Pause) -> tuple[float, int]:
+        key = (EVIDENCE, OF_PARTICLES, self.first + number)
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(*key, 0)))
+        order = rng.permutation(self.target.n_points).astype(np.int64)
+        particles = Particles(self.target, self.particles, order, stream(self.seed, *key, 1), rng)
+        for _ in range(self.target.n_points):
+            pause()
+            particles.add_point()
+        return particles.log_evidence + self.log_constant, int(particles.sweeps)
+
+
+def evidence_by_particles(
+    posterior: Target,
+    target_stderr: float,
+    *,
+    particles: int,
+    max_seconds: float,
+    seed: int,
+    executor: Any,
+    progress: bool,
+) -> Evidence:
+    """Return the log evidence by sequential Monte Carlo; see `copartition.log_evidence`."""
+    if posterior.numbers:
+        raise ValueError(
+            f"method {SMC!r} needs a posterior without unknown numbers, got {shorten(posterior)}; take the default."
+        )
+    if posterior.prior is None:
+        raise ValueError(f"method {SMC!r} needs a target that has a prior, such as Mixture, got {shorten(posterior)}.")
+    log_likelihood().bind(posterior)  # which refuses targets that are not exchangeable
+    constant = float(posterior.model.constant[1])
+    values, seconds, sweeps, wanted = np.zeros(0), 0.0, 0, FIRST
+    with lasting(executor) as place:
+        while len(values) < wanted:
+            task = ParticlesJob(posterior, particles, constant, seed, len(values))
+            found, cost, more = run_pieces(task, wanted - len(values), place, progress, "repetitions")
+            values, seconds, sweeps = np.concatenate([values, found]), seconds + cost, sweeps + more
+            _check(values, particles)
+            mean, stderr = _average(values)
+            if stderr <= target_stderr:
+                break
+            needed = MARGIN * len(values) * (stderr / target_stderr) ** 2
+            if needed / len(values) * seconds > max_seconds:
+                raise EvidenceError(
+                    f"A standard error of {target_stderr:g} takes about {needed / len(values) * seconds:.2g} CPU "
+                    f"seconds, more than max_seconds, {max_seconds:g}: so far it is {stderr:.2g}, and the log evidence "
+                    f"{mean:.2f}."
+                )
+            wanted = int(min(max(len(values) + 1, np.ceil(needed)), GROWTH * len(values)))
+    return Evidence(
+        mean=mean,
+        stderr=stderr,
+        method=SMC,
+        values=values,
+        betas=np.zeros(0),
+        freedom=len(values) - 1.0,
+        sweeps=sweeps,
+        seconds=seconds,
+        n_points=posterior.n_points,
+        seed=seed,
+        target_stderr=target_stderr,
+        particles=particles,
+    )
+
+
+def _average(values: np.ndarray) -> tuple[float, float]:
+    """Return the log of the average of evidences, and its standard error."""
+    top = values.max()
+    ratios = np.exp(values - top)
+    return float(top + np.log(ratios.mean())), float(ratios.std(ddof=1) / ratios.mean() / np.sqrt(len(values)))
+
+
+def _check(values: np.ndarray, particles: int) -> None:
+    if (sd := float(values.std(ddof=1))) > MOST_SD:
+        raise EvidenceError(
+            f"Log evidences of {len(values)} repetitions with {particles} particles have a standard deviation of "
+            f"{sd:.2g}, more than {MOST_SD}, so their average says little: give more particles, or take the default "
+            "method."
+        )
