@@ -81,7 +81,8 @@ def fill(model, law, chain, random, order, use_data):
 def place_start(model, law, chain, random, start, order):
     """Put a chain at its start: the partition `start`, or, if that says so, a random one; return a status.
 
-    Numbers that are unknown are drawn given that partition; a random one is drawn given where they are at first.
+    Numbers that are unknown are drawn given that partition, but not given one cluster, which says too little of them; a
+    random one is drawn given where they are at first.
     """
     if has_numbers(model):
         begin_numbers(model, law, chain)
@@ -90,4 +91,6 @@ def place_start(model, law, chain, random, start, order):
         status = fill(model, law, chain, random, order, start[0] == SEQUENTIAL)
         if status != DONE:
             return status
-    return draw_numbers(model, law, chain, random) if has_numbers(model) else DONE
+    if has_numbers(model) and chain[0].n_clusters[0] > 1:
+        return draw_numbers(model, law, chain, random)
+    return DONE

@@ -15,6 +15,7 @@ from copartition.targets.cells import Cells
 from copartition.targets.kinds import known, tied
 from copartition.targets.kinds import tied_numbers as numbers
 from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.laws import NODES
 
 
 @dataclass
@@ -97,21 +98,23 @@ class SharedNoise:
         observed = ~np.isnan(raw)
         raw[~observed] = 0.0
         is_tied = self.is_complete and self.is_alike
+        moves_points = self.form == numbers.FULL or not is_tied
         constant = -0.5 * np.log(2.0 * np.pi)
         return BlockArrays(
             tied.TIED if is_tied else known.KNOWN,
             width,
-            summed=raw if self.is_complete else np.hstack([raw, observed]),
+            # Columns of ones tell observed cells, also where none is missing but columns differ.
+            summed=raw if is_tied else np.hstack([raw, observed]),
             plain=np.zeros((len(data), 0)),
             table=np.zeros((n_points + 1, 3 if is_tied else 0)),
-            parameters=np.full(1 if is_tied else width, -1.0),  # kappa, computed when the target is made
-            scratch=numbers.numbers_scratch_width(width),
-            observed=0 if self.is_complete else width,
+            parameters=np.full(1 + 2 * width if is_tied else width, -1.0),  # computed when the target is made
+            scratch=numbers.numbers_scratch_width(width, NODES),
+            observed=0 if is_tied else width,
             log_constant=width * constant,
             log_total=float(self.cells.sum()) * constant,
             form=self.form,
             own=self.own(),
-            raw=raw,
+            raw=raw if moves_points else None,
             groups=self.groups,
         )
 

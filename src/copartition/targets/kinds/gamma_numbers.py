@@ -81,12 +81,58 @@ def weigh(model, chain, place, role, j, grid, weights):
 
 
 @outline
+def weigh_all_columns(model, chain, place, role, grid, weights):
+    """The same for all columns of a block without missing cells: of the factors of two, one logarithm is taken."""
+    sums, width = chain[0].sums, place.width
+    shape, w = model[0].parameters[place.parameters + SHAPE], weight_of(model, place)
+    n_clusters = chain[0].n_clusters[0]
+    if role == SCALE:
+        for i in range(len(weights)):
+            weights[i] += width * n_clusters * shape * log_positive(grid[i])
+    for k in range(n_clusters):
+        n = float(chain[0].sizes[k])
+        a = shape + 0.5 * n
+        if role == WEIGHT:
+            for i in range(len(weights)):
+                weights[i] += 0.5 * width * log_positive(grid[i] / (grid[i] + n))
+        for j in range(0, width, 2):
+            other = min(j + 1, width - 1)
+            within, square = scatter_of(model, sums, place, k, j, n)
+            within_2, square_2 = scatter_of(model, sums, place, k, other, n)
+            power = a if other > j else 0.5 * a
+            if role == SCALE:
+                # In the unit of the column twice the scale is 2 s / unit^2, of which the constant factor does not matter.
+                unit, unit_2 = own(model, place, UNIT, j), own(model, place, UNIT, other)
+                r = 0.5 * unit * unit * (within + w * n / (w + n) * square)
+                r_2 = 0.5 * unit_2 * unit_2 * (within_2 + w * n / (w + n) * square_2)
+                for i in range(len(weights)):
+                    weights[i] -= power * log_positive((grid[i] + r) * (grid[i] + r_2))
+            else:
+                b, b_2 = within + b0_of(model, place, j), within_2 + b0_of(model, place, other)
+                for i in range(len(weights)):
+                    share = grid[i] / (grid[i] + n) * n
+                    weights[i] -= power * log_positive((b + share * square) * (b_2 + share * square_2))
+
+
+@inner
+def scatter_of(model, sums, place, k, j, n):
+    """Return the sum of squares within cluster k in column j, and the square of its mean less the prior's."""
+    total = sums[k, place.summed + j]
+    mean = total / n
+    within = max(0.0, sums[k, place.summed + place.width + j] - total * mean)
+    difference = mean - mean_of(model, place, j)
+    return within, difference * difference
+
+
+@outline
 def weigh_number(model, chain, place, role, column, grid, weights):
     """Leave the log density of the data for each value of a grid in the weights."""
     for i in range(len(weights)):
         weights[i] = 0.0
     if role == MEAN:
         weigh(model, chain, place, role, column, grid, weights)
+    elif place.observed == 0:
+        weigh_all_columns(model, chain, place, role, grid, weights)
     else:
         for j in range(place.width):
             weigh(model, chain, place, role, j, grid, weights)

@@ -1,8 +1,8 @@
-"""Normal columns with the same precision of cluster means in all of them, in units of the noise, which all clusters share.
+"""Normal columns whose noise all clusters share, where cluster means scatter alike in all of them, in units of the noise.
 
-In coordinates of unit noise and prior mean 0, with prior precision kappa, a cluster of c points with sum s predicts a
-point by ``N(s / (kappa + c), 1 + 1 / (kappa + c))`` in every column, so that all but one sum of squares is looked up.
-It is the law of `copartition.targets.gaussian.isotropic` as a block of columns.
+Column j has noise of precision ``w_j``, and cluster means ``m_j`` on average with kappa times that precision. A cluster
+of c points with sum s predicts a point by ``N((s + kappa m) / (kappa + c), (1 + 1 / (kappa + c)) / w)``. All but one
+weighted sum of squares is looked up, and neither points nor sums change with m, w and kappa, which may be unknown.
 """
 
 from __future__ import annotations
@@ -13,32 +13,41 @@ from copartition.core.compiling import inner, outline
 
 TIED = 6
 
-# Columns of the table, by cluster size: log normaliser, shrinkage, half the predictive precision.
+# Columns of the table, by cluster size: log normaliser, shrinkage, half the predictive precision in units of w.
 NORMALISER, SHRINKAGE, HALF_PRECISION = range(3)
+# Parameters of a block: kappa, then kappa m for each column, then w for each column.
+KAPPA, OFFSETS = range(2)
 
 
 @inner
 def log_predictive_of(model, chain, m, c, place, k, n):
     """Return the log predictive density of point n in cluster k."""
     x, sums, row = m.points[n][place.summed :], c.sums[k][place.summed :], m.table[c.sizes[k]][place.table :]
+    offset = m.parameters[place.parameters + OFFSETS :]
+    precision = offset[place.width :]
     shrinkage, squares = row[SHRINKAGE], 0.0
     for j in range(place.width):
-        difference = x[j] - shrinkage * sums[j]
-        squares += difference * difference
+        difference = x[j] - shrinkage * (sums[j] + offset[j])
+        squares += precision[j] * difference * difference
     return row[NORMALISER] - row[HALF_PRECISION] * squares
 
 
 @outline
 def log_merge(model, chain, place, a, b):
-    """Return the log density of the points of two clusters as one, against two."""
-    kappa, sums = model[0].parameters[place.parameters], chain[0].sums
-    of_a, of_b = kappa + chain[0].sizes[a], kappa + chain[0].sizes[b]
-    of_both = of_a + chain[0].sizes[b]
+    """Return the log density of the points of two clusters as one, against two.
+
+    As in `copartition.targets.gaussian`, with sums of differences from the prior mean.
+    """
+    parameters, sums, width = model[0].parameters, chain[0].sums, place.width
+    kappa, offsets = parameters[place.parameters + KAPPA], place.parameters + OFFSETS
+    size_a, size_b = chain[0].sizes[a], chain[0].sizes[b]
+    of_a, of_b, of_both = kappa + size_a, kappa + size_b, kappa + size_a + size_b
     together = apart = 0.0
-    for j in range(place.width):
-        sum_a, sum_b = sums[a, place.summed + j], sums[b, place.summed + j]
+    for j in range(width):
+        mean, precision = parameters[offsets + j] / kappa, parameters[offsets + width + j]
+        sum_a, sum_b = sums[a, place.summed + j] - size_a * mean, sums[b, place.summed + j] - size_b * mean
         total, difference = sum_a + sum_b, sum_a / of_a - sum_b / of_b
-        together += total * total
-        apart += difference * difference
+        together += precision * total * total
+        apart += precision * difference * difference
     exponent = (kappa / of_both * together - of_a * of_b * apart) / (of_a + of_b)
-    return 0.5 * (place.width * (math.log(of_a / kappa) + math.log(of_b / of_both)) + exponent)
+    return 0.5 * (width * (math.log(of_a / kappa) + math.log(of_b / of_both)) + exponent)

@@ -35,7 +35,8 @@ from copartition.targets.kinds.hyper import (
     solve_lower,
     solve_upper,
 )
-from copartition.targets.kinds.tied import HALF_PRECISION, NORMALISER, SHRINKAGE, TIED
+from copartition.targets.kinds.tied import HALF_PRECISION, NORMALISER, OFFSETS, SHRINKAGE, TIED
+from copartition.targets.kinds.tied import KAPPA as KAPPA_OF_BLOCK
 
 GAUSSIAN, SPHERICAL, DIAGONAL, FULL = range(4)
 
@@ -59,9 +60,18 @@ def own_width(n_columns: int, is_full: bool) -> int:
     return COLUMNS + PER_COLUMN * n_columns + (3 * n_columns * n_columns if is_full else 0)
 
 
-def numbers_scratch_width(n_columns: int) -> int:
-    """Return how much scratch drawing numbers takes: three matrices and three vectors."""
-    return 3 * n_columns * n_columns + 3 * n_columns
+AT_A_TIME = 8  # clusters, of which one logarithm is taken
+
+
+def numbers_scratch_width(n_columns: int, values: int) -> int:
+    """Return how much scratch drawing numbers takes: three matrices, three vectors, and a grid."""
+    return 3 * n_columns * n_columns + 3 * n_columns + values
+
+
+@inner
+def products_at(place):
+    """Return where the part of the scratch begins that is for a grid."""
+    return 3 * place.width * place.width + 3 * place.width
 
 
 @inner
@@ -120,7 +130,8 @@ def scale_of(model, place, j):
 @inner
 def mean_in(model, chain, place, k, j, n):
     """Return the mean of the n cells of cluster k in column j, less the shift; not for full covariances."""
-    return chain[0].sums[k, place.summed + j] / (n * own(model, place, INVERSE, j)) + own(model, place, PRESENT, j)
+    mean = chain[0].sums[k, place.summed + j] / n
+    return mean if place.kind == TIED else mean / own(model, place, INVERSE, j) + own(model, place, PRESENT, j)
 
 
 # --- columns by themselves -------------------------------------------------------------------------------------------
@@ -167,9 +178,43 @@ def law_of_variance(model, chain, place, column):
     return shape, scale
 
 
+@inner
+def add_cluster(k, n, square, by_square, grid, products, weights):
+    """Multiply the products by ``kappa / (kappa + n)`` of a cluster, and take that times its square off the weights."""
+    begins = k % AT_A_TIME == 0
+    if by_square:
+        for i in range(len(weights)):
+            share = 1.0 / (1.0 + n * grid[i] * grid[i])
+            products[i] = share if begins else products[i] * share
+            weights[i] -= share * square
+    else:
+        for i in range(len(weights)):
+            share = grid[i] / (grid[i] + n)
+            products[i] = share if begins else products[i] * share
+            weights[i] -= share * square
+
+
+@outline
+def weigh_kappa(model, chain, place, grid, weights):
+    """Add the log density of the data for each value of a number that says kappa, where it is the same in all columns."""
+    # kappa is proportional to the number, or to its square from below: kappa / (kappa + n) = 1 / (1 + n number^2 / v).
+    is_gaussian = form_of(model, place) == GAUSSIAN
+    variance, half = variance_of(model, place, 0), 0.5 * place.width
+    products = chain[0].scratch[products_at(place) :]
+    for k in range(chain[0].n_clusters[0]):
+        n, square = float(chain[0].sizes[k]), 0.0
+        for j in range(place.width):
+            difference = mean_in(model, chain, place, k, j, n) - mean_of(model, place, j)
+            square += 0.5 * n * difference * difference / variance_of(model, place, j)
+        add_cluster(k, n / variance if is_gaussian else n, square, is_gaussian, grid, products, weights)
+        if k % AT_A_TIME == AT_A_TIME - 1 or k == chain[0].n_clusters[0] - 1:
+            for i in range(len(weights)):
+                weights[i] += half * log_positive(products[i])
+
+
 @outline
 def weigh_spread_of_means(model, chain, place, grid, weights):
-    """Add the log density of the data for each value of kappa, or of the standard deviation of cluster means."""
+    """The same where cells are missing, or kappa differs between columns."""
     is_gaussian = form_of(model, place) == GAUSSIAN
     for j in range(place.width):
         variance, m = variance_of(model, place, j), mean_of(model, place, j)
@@ -234,7 +279,10 @@ def load_mean_in(model, chain, place, k, vector):
 def load_law_of_covariance(model, chain, place, matrix, vector):
     """Leave the scale matrix of the inverse Wishart law of the covariance in a matrix; return its degrees of freedom."""
     m, width, power = model[0], place.width, model[0].power
-    scatter, scales = model[0].parameters[matrix_at(model, place, SCATTER) :], model[0].parameters[matrix_at(model, place, SCALES) :]
+    scatter, scales = (
+        model[0].parameters[matrix_at(model, place, SCATTER) :],
+        model[0].parameters[matrix_at(model, place, SCALES) :],
+    )
     at = number_of(model, place, SCALE)
     factor = 1.0 if at < 0 else m.numbers[at]
     kappa, n_points = kappa_of(model, place, 0, 1.0), own(model, place, CELLS, 0)
@@ -350,6 +398,7 @@ def weigh_full_kappa(model, chain, place, grid, weights):
     """Add the log density of the data for each value of kappa."""
     width = place.width
     factor, vector = chain[0].scratch, chain[0].scratch[2 * width * width :]
+    products = chain[0].scratch[products_at(place) :]
     load_covariance(model, place, factor)
     for k in range(chain[0].n_clusters[0]):
         n = float(chain[0].sizes[k])
@@ -360,9 +409,10 @@ def weigh_full_kappa(model, chain, place, grid, weights):
         square = 0.0
         for i in range(width):
             square += 0.5 * n * vector[i] * vector[i]
-        for i in range(len(weights)):
-            share = grid[i] / (grid[i] + n)
-            weights[i] += 0.5 * width * log_positive(share) - share * square
+        add_cluster(k, n, square, False, grid, products, weights)
+        if k % AT_A_TIME == AT_A_TIME - 1 or k == chain[0].n_clusters[0] - 1:
+            for i in range(len(weights)):
+                weights[i] += 0.5 * width * log_positive(products[i])
 
 
 # --- the scale of the prior of the noise -----------------------------------------------------------------------------
@@ -408,6 +458,8 @@ def weigh_number(model, chain, place, role, column, grid, weights):
         weigh_noise(model, chain, place, grid, weights)
     elif form_of(model, place) == FULL:
         weigh_full_kappa(model, chain, place, grid, weights)
+    elif place.kind == TIED:
+        weigh_kappa(model, chain, place, grid, weights)
     else:
         weigh_spread_of_means(model, chain, place, grid, weights)
 
@@ -491,16 +543,20 @@ def renew_scales(model, place):
 @outline
 def renew_kappa(model, place):
     """Bring kappa and the table up to date."""
-    m, table = model[0], model[0].table
+    m, table, width = model[0], model[0].table, place.width
     if place.kind != TIED:
-        for j in range(place.width):
+        for j in range(width):
             m.parameters[place.parameters + j] = kappa_of(model, place, j, variance_of(model, place, j))
         return
     is_full = form_of(model, place) == FULL
     kappa = kappa_of(model, place, 0, 1.0 if is_full else variance_of(model, place, 0))
-    if kappa == m.parameters[place.parameters]:
+    offsets = place.parameters + OFFSETS
+    for j in range(width):
+        m.parameters[offsets + j] = 0.0 if is_full else kappa * mean_of(model, place, j)
+        m.parameters[offsets + width + j] = 1.0 if is_full else 1.0 / variance_of(model, place, j)
+    if kappa == m.parameters[place.parameters + KAPPA_OF_BLOCK]:
         return
-    m.parameters[place.parameters] = kappa
+    m.parameters[place.parameters + KAPPA_OF_BLOCK] = kappa
     for size in range(len(table)):
         precision = kappa + size
         table[size, place.table + SHRINKAGE] = 1.0 / precision
@@ -509,39 +565,90 @@ def renew_kappa(model, place):
 
 
 @outline
-def renew_points(model, place):
-    """Shift and scale the raw points, those of grids included."""
-    m, width, first = model[0], place.width, model[0].integers[place.hyper + RAW]
-    own_columns = m.parameters[own_parameters(model, place) + COLUMNS :]
-    mean, inverse = own_columns[PRESENT * width :], own_columns[INVERSE * width :]
-    factor = model[0].parameters[matrix_at(model, place, FACTOR) :]
-    is_full = form_of(model, place) == FULL
-    for n in range(len(m.unknown.raw)):
-        point, raw = m.points[n][place.summed :], m.unknown.raw[n][first:]
-        for j in range(width):
-            point[j] = raw[j] - mean[j]
+def take_sums_back(model, chain, place):
+    """Turn sums into those of raw points."""
+    c, width, first = chain[0], place.width, place.summed
+    is_full, factor = form_of(model, place) == FULL, model[0].parameters[matrix_at(model, place, FACTOR) :]
+    for k in range(c.n_clusters[0]):
+        for i in range(width - 1, -1, -1):
+            total = c.sums[k, first + i] / own(model, place, INVERSE, i)
+            if is_full:
+                total = 0.0
+                for j in range(i + 1):
+                    total += factor[i * width + j] * c.sums[k, first + j]
+            c.sums[k, first + i] = total + count_of(chain, place, k, i) * own(model, place, PRESENT, i)
+
+
+@outline
+def scale_sums(model, chain, place):
+    """Turn sums of raw points into those of points as they are now."""
+    c, width, first = chain[0], place.width, place.summed
+    is_full, factor = form_of(model, place) == FULL, model[0].parameters[matrix_at(model, place, FACTOR) :]
+    for k in range(c.n_clusters[0]):
+        for i in range(width):
+            total = c.sums[k, first + i] - count_of(chain, place, k, i) * own(model, place, PRESENT, i)
+            c.sums[k, first + i] = total * own(model, place, INVERSE, i)
         if is_full:
-            solve_lower(factor, width, point)
-        elif place.observed > 0:
-            for j in range(width):
-                point[j] *= inverse[j] * m.points[n, place.observed + j]
-        else:
-            for j in range(width):
-                point[j] *= inverse[j]
+            solve_lower(factor, width, c.sums[k][first:])
+
+
+@outline
+def scale_points(model, place):
+    """Shift and scale the raw points, those of grids included, column by column."""
+    m, width, raw, first = model[0], place.width, model[0].integers[place.hyper + RAW], place.summed
+    for n in range(len(m.unknown.raw)):
+        for j in range(width):
+            scale = own(model, place, INVERSE, j) * m.points[n, place.observed + j]
+            m.points[n, first + j] = scale * (m.unknown.raw[n, raw + j] - own(model, place, PRESENT, j))
+
+
+@outline
+def rotate_points(model, chain, place):
+    """Shift and rotate the raw points by the inverse of the factor of the covariance, those of grids included.
+
+    Four at a time: their sums do not wait for each other.
+    """
+    m, width, at, first = model[0], place.width, model[0].integers[place.hyper + RAW], place.summed
+    points, raw, count = m.points, m.unknown.raw, len(m.unknown.raw)
+    factor, inverse = m.parameters[matrix_at(model, place, FACTOR) :], chain[0].scratch
+    centre, column = chain[0].scratch[width * width :], chain[0].scratch[width * width + width :]
+    for j in range(width):
+        for i in range(width):
+            column[i] = 1.0 if i == j else 0.0
+        solve_lower(factor, width, column)
+        for i in range(width):
+            inverse[i * width + j] = column[i]
+        centre[j] = own(model, place, PRESENT, j)
+    solve_lower(factor, width, centre)
+    for n in range(0, count, 4):
+        last = count - 1
+        n1, n2, n3 = min(n + 1, last), min(n + 2, last), min(n + 3, last)
+        for i in range(width):
+            y0 = y1 = y2 = y3 = -centre[i]
+            for j in range(i + 1):
+                c = inverse[i * width + j]
+                y0 += c * raw[n, at + j]
+                y1 += c * raw[n1, at + j]
+                y2 += c * raw[n2, at + j]
+                y3 += c * raw[n3, at + j]
+            points[n, first + i] = y0
+            points[n1, first + i] = y1
+            points[n2, first + i] = y2
+            points[n3, first + i] = y3
 
 
 @outline
 def renew(model, chain, place):
-    """Bring kappa, the table, points and sums up to date."""
-    m, c = model[0], chain[0]
+    """Bring kappa and the table up to date; where points are scaled by the noise, points and sums too."""
+    is_full = form_of(model, place) == FULL
+    moves_points = is_full or place.kind != TIED
+    if moves_points:
+        take_sums_back(model, chain, place)
     renew_scales(model, place)
     renew_kappa(model, place)
-    renew_points(model, place)
-    if c.n_clusters[0] == 0:
-        return
-    for k in range(c.n_clusters[0]):
-        for j in range(place.summed, place.summed + place.width):
-            c.sums[k, j] = 0.0
-    for n in range(len(c.labels)):
-        for j in range(place.summed, place.summed + place.width):
-            c.sums[c.labels[n], j] += m.points[n, j]
+    if is_full:
+        rotate_points(model, chain, place)
+    elif moves_points:
+        scale_points(model, place)
+    if moves_points:
+        scale_sums(model, chain, place)

@@ -48,11 +48,12 @@ TABLE, TABLE_MARGINAL = 4, 5
 # Parameters for unknown numbers: the present factor, then present mean, known mean and
 # shift, one number for each column, then the inverse of the Cholesky factor of the prior scale, row by row.
 FACTOR, PRESENT = range(2)
+AT_A_TIME = 4  # pivots, of which one logarithm is taken
 
 
 def numbers_scratch_width(n_columns: int, values: int) -> int:
-    """Return how much scratch drawing numbers takes: what all functions want, vectors, and a grid."""
-    return scratch_width(n_columns) + 6 * n_columns + values
+    """Return how much scratch drawing numbers takes: what all functions want, vectors, and two grids."""
+    return scratch_width(n_columns) + 6 * n_columns + 2 * values
 
 
 @inner
@@ -164,6 +165,7 @@ def weigh_scale(model, chain, place, k, grid, weights):
     width = place.width
     matrix, vectors = chain[0].scratch, chain[0].scratch[vectors_at(place) :]
     d, diagonal, beside, pivots = vectors, vectors[width:], vectors[2 * width :], vectors[6 * width :]
+    products = pivots[len(weights) :]
     n, weight, degrees = (
         float(chain[0].sizes[k]),
         weight_of(model, place),
@@ -174,14 +176,18 @@ def weigh_scale(model, chain, place, k, grid, weights):
         for j in range(i + 1):
             matrix[i * width + j] += shrunk * d[i] * d[j]
     three_diagonals(matrix, width, diagonal, beside)
+    power = 0.5 * (degrees + n)
     for g in range(len(weights)):
-        weights[g] += 0.5 * degrees * width * log_positive(grid[g])
-        pivots[g] = 1.0
+        pivots[g] = products[g] = 1.0
     for i in range(width):
         square = beside[i - 1] * beside[i - 1] if i > 0 else 0.0
         for g in range(len(weights)):
             pivots[g] = max(diagonal[i] + grid[g] - square / pivots[g], 1e-12 * grid[g])
-            weights[g] -= 0.5 * (degrees + n) * log_positive(pivots[g])
+            products[g] *= pivots[g]
+        if i % AT_A_TIME == AT_A_TIME - 1 or i == width - 1:
+            for g in range(len(weights)):
+                weights[g] -= power * log_positive(products[g])
+                products[g] = 1.0
 
 
 @outline
@@ -226,9 +232,10 @@ def weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights):
 @outline
 def weigh_number(model, chain, place, role, column, grid, weights):
     """Leave the log density of the data for each value of a grid in the weights."""
+    degrees, n_clusters = model[0].parameters[place.parameters + DEGREES], chain[0].n_clusters[0]
     for g in range(len(weights)):
-        weights[g] = 0.0
-    for k in range(chain[0].n_clusters[0]):
+        weights[g] = 0.5 * degrees * place.width * n_clusters * log_positive(grid[g]) if role == SCALE else 0.0
+    for k in range(n_clusters):
         take_back(model, chain, place, k)
         if role == SCALE:
             weigh_scale(model, chain, place, k, grid, weights)
@@ -290,13 +297,14 @@ def renew(model, chain, place):
     scale, first = 1.0 / math.sqrt(factor), m.integers[place.hyper + RAW]
     mean = m.parameters[own + PRESENT :]
     degrees = m.parameters[place.parameters + DEGREES]
-    for n in range(len(m.unknown.raw)):
-        point, raw = m.points[n][place.plain :], m.unknown.raw[n][first:]
+    points, raw, plain, shrinkage = m.points, m.unknown.raw, place.plain, m.table[0, place.table + SHRINKAGE]
+    for n in range(len(raw)):
         squares = 0.0
         for j in range(width):
-            point[j] = scale * (raw[j] - mean[j])
-            squares += point[j] * point[j]
-        point[width] = 1.0 + m.table[0, place.table + SHRINKAGE] * squares
+            x = scale * (raw[n, first + j] - mean[j])
+            points[n, plain + j] = x
+            squares += x * x
+        points[n, plain + width] = 1.0 + shrinkage * squares
     normaliser = m.table[0, place.table + NORMALISER]
     for n in range(len(m.unknown.raw)):  # a loop by itself, for vector registers
         m.points[n, place.plain + width] = normaliser - 0.5 * (degrees + 1.0) * log_positive(
