@@ -19,6 +19,7 @@ import estimates  # noqa: E402
 import sooner  # noqa: E402
 import streaming  # noqa: E402
 import trust  # noqa: E402
+import which_model  # noqa: E402
 
 HEAD = [
     "# Evidence",
@@ -42,7 +43,7 @@ def written() -> dict[str, list[str]]:
 
 def main(words: list[str]) -> None:
     """Run the parts asked for, and write the page after each."""
-    everything = estimates.PARTS | trust.PARTS | sooner.PARTS | streaming.PARTS
+    everything = estimates.PARTS | trust.PARTS | sooner.PARTS | streaming.PARTS | which_model.PARTS
     page = {title: lines for title, lines in written().items() if title in everything}
     for title, part in everything.items():
         if words and not any(word.lower() in title.lower() for word in words):
