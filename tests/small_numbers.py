@@ -1,4 +1,4 @@
-"""Targets of five points with unknown numbers, each with the densities of data and numbers written down independently."""
+"""Targets of five points with unknown numbers, each with densities of data and numbers written down anew."""
 
 from __future__ import annotations
 
@@ -214,6 +214,68 @@ def mixed():
     return Case(target, log_data, lambda v: scipy.stats.invwishart(2.6, NOISE).logpdf(matrix(v)))
 
 
+def gaussian_mean():
+    component = cp.Gaussian(noise_sd=0.8, mean_sd=1.7, mean=cp.Normal(0.3, 1.1))
+    columns = lambda v: [partial(naive.known_column, noise_sd=0.8, mean_sd=1.7, mean=v[0])]  # noqa: E731
+    log_data = of_columns(DATA_1D[:, None], columns)
+    return Case(cp.Mixture(DATA_1D, component, PRIOR), log_data, lambda v: normal(0.3, 1.1).logpdf(v[0]))
+
+
+# --- expectations with the numbers integrated out --------------------------------------------------------------------
+
+
+def of_spherical(labels):
+    """Log probability of a partition and the data, up to a constant, and the expected variance given it."""
+    x, kappa, m = DATA_1D, 0.4, 0.3
+    shape, scale = 2.0 + 2.5, 0.9
+    total = np.log(naive.process(labels, ALPHA))
+    for members in naive.clusters(labels):
+        cells, n = x[sorted(members)], len(members)
+        total += 0.5 * np.log(kappa / (kappa + n))
+        scale += 0.5 * np.sum((cells - cells.mean()) ** 2) + 0.5 * kappa * n / (kappa + n) * (cells.mean() - m) ** 2
+    return total - shape * np.log(scale), np.array([scale / (shape - 1.0)])
+
+
+def of_full(labels):
+    """The same for the full covariance."""
+    x, kappa, m, degrees, scale = DATA_2D, 0.4, np.array([0.3, -0.2]), 3.7 + 5, SPREAD.copy()
+    total = np.log(naive.process(labels, ALPHA))
+    for members in naive.clusters(labels):
+        rows, n = x[sorted(members)], len(members)
+        centre = rows.mean(axis=0)
+        total += np.log(kappa / (kappa + n))
+        scale += (rows - centre).T @ (rows - centre) + kappa * n / (kappa + n) * np.outer(centre - m, centre - m)
+    return total - 0.5 * degrees * np.linalg.slogdet(scale)[1], (scale / (degrees - 3.0))[np.tril_indices(2)]
+
+
+def by_sum(case, values, log_weights):
+    """The same for one number, by a sum over its values, which are dense or those of a grid."""
+
+    def of_labels(labels):
+        logs = np.array([case.log_partition(labels, [v]) + case.log_data(labels, [v]) for v in values]) + log_weights
+        weights = np.exp(logs - logs.max())
+        return logs.max() + np.log(weights.sum()), np.array([weights @ values / weights.sum()])
+
+    return of_labels
+
+
+def integrated(name):
+    """Return a case, its partitions of five points, their probabilities, and the expected numbers given each."""
+    case = CASES[name]()
+    if name == "gaussian_mean":
+        values = np.linspace(-6.0, 6.6, 121)
+        of_labels = by_sum(case, values, normal(0.3, 1.1).logpdf(values))
+    elif name in ("spherical", "full"):
+        of_labels = {"spherical": of_spherical, "full": of_full}[name]
+    else:
+        (group,) = case.target.groups
+        of_labels = by_sum(case, group.values, group.log_prior)
+    states = naive.all_partitions(5)
+    logs, means = zip(*[of_labels(labels) for labels in states], strict=True)
+    weights = np.exp(np.array(logs) - max(logs))
+    return case, states, weights / weights.sum(), np.array(means)
+
+
 CASES = {
     f.__name__: f
     for f in (
@@ -225,6 +287,7 @@ CASES = {
         full_all,
         gaussian_all,
         gaussian_gaps,
+        gaussian_mean,
         gamma_all,
         gamma_scale,
         wishart_all,

@@ -77,7 +77,8 @@ def look(law, pair, functionals, batch):
     b = batch[0]
     tally, times, diary, about = b.tally, b.times, b.diary, b.question.about
     t, total, h_x, h_y = tally.time[0], tally.total, tally.h_x, tally.h_y
-    apart = t >= times.lag and not have_met(pair)
+    # After the meeting only x goes on, and its numbers with it.
+    apart = t >= times.lag and tally.stage[0] <= TOGETHER and not have_met(pair)
     averaged = times.burn_in <= t <= times.horizon
     corrected = apart and t >= times.burn_in + times.lag
     noted = t >= times.lag and tally.stage[0] <= TOGETHER and len(diary.distances) > 0

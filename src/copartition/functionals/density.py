@@ -13,16 +13,25 @@ from copartition.validation import shorten
 
 @evaluation
 def mixture_density(model, chain, law, parameters, out):
-    """Predictive density at the rows of ``points`` from ``parameters[0]`` on; ``parameters[1]`` is its log constant.
+    """Predictive density at the rows of ``points`` from ``parameters[0]`` on.
 
     A new point joins each cluster, or a new one, with its prior weight. The prior's weights for one point more than
-    there are follow in the parameters: by size, then by number of clusters.
+    there are follow in the parameters: by size, then, ``parameters[1]`` of them, by number of clusters. If a number of
+    the prior is unknown, they follow for each of its values.
     """
-    weights, sizes = chain[0].weights, chain[0].sizes
-    log_size = parameters[2:]
-    log_new = parameters[2 + len(chain[0].labels) + 1 :]
+    weights, sizes, constant = chain[0].weights, chain[0].sizes, model[0].constant[0]
+    by_size, by_number = len(chain[0].labels) + 1, int(parameters[1])
+    first = 2
+    if len(model[0].unknown.prior_tables) > 0:
+        grids, numbers = model[0].unknown.grids, model[0].numbers
+        i = 0
+        while grids[len(grids) - 1, i] != numbers[len(numbers) - 1]:
+            i += 1
+        first += i * (by_size + by_number)
+    log_size = parameters[first:]
+    log_new = parameters[first + by_size :]
     existing = chain[0].n_clusters[0]
-    log_open = log_new[min(existing, len(log_new) - 1)]
+    log_open = log_new[min(existing, by_number - 1)]
     top = log_open
     for k in range(existing):
         top = max(top, log_size[sizes[k]])
@@ -31,9 +40,9 @@ def mixture_density(model, chain, law, parameters, out):
         total += math.exp(log_size[sizes[k]] - top)
     for g in range(len(out)):
         law[0].log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
-        density = math.exp(weights[existing] + log_open - top + parameters[1])
+        density = math.exp(weights[existing] + log_open - top + constant)
         for k in range(existing):
-            density += math.exp(weights[k] + log_size[sizes[k]] - top + parameters[1])
+            density += math.exp(weights[k] + log_size[sizes[k]] - top + constant)
         out[g] = density / total
 
 
@@ -58,9 +67,11 @@ class PredictiveDensity(Functional):
         """Return the target that knows the grid too, and the functional that knows where to find it there."""
         if not hasattr(target, "with_points"):
             raise TypeError(f"predictive_density needs a Mixture, got {target!r}.")
-        count = target.n_points
-        tables = target.prior.log_size(count + 1)[: count + 1], target.prior.log_new(count + 1)
-        parameters = np.concatenate([[len(target.model.points), target.log_constant], *tables])
+        count, prior = target.n_points, target.prior
+        unknown = getattr(prior, "unknown", None)
+        priors = [prior] if unknown is None else [prior.at(value) for value in unknown.values]
+        tables = [table for one in priors for table in (one.log_size(count + 1)[: count + 1], one.log_new(count + 1))]
+        parameters = np.concatenate([[len(target.model.points), len(tables[1])], *tables])
         bound = Functional(self.name, mixture_density, self.size, parameters, self.components, self.about)
         return target.with_points(self.grid), bound
 

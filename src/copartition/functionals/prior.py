@@ -35,6 +35,8 @@ class Concentration(Functional):
             raise TypeError(
                 f"concentration needs a target whose prior has one, such as DirichletProcess(), got {prior!r}."
             )
+        if getattr(prior, "unknown", None) is not None:
+            raise TypeError(f"concentration needs a prior whose discount is known, got {prior!r}.")
         return target, Concentration(prior.concentration(target.n_points))
 
 

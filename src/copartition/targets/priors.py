@@ -127,6 +127,9 @@ class PitmanYor:
 
     def expected_clusters(self, n_points: int) -> float:
         """Return the expected number of clusters before any data."""
+        if self.unknown is not None:
+            each = [self.at(value).expected_clusters(n_points) for value in self.unknown.values]
+            return float(np.exp(self.unknown.log_prior) @ each)
         if isinstance(self.alpha, Gamma):
             weights, places, _ = self.mixing().T
             return float(weights @ expected_of_process(places, self.discount, n_points))
@@ -366,6 +369,10 @@ def prior_n_clusters(prior: Prior, n_points: int) -> np.ndarray:
     array([0.   , 0.25 , 0.458, 0.25 , 0.042])
     """
     n_points = integer("n_points", n_points, 1)
+    unknown = getattr(prior, "unknown", None)
+    if unknown is not None:
+        laws = [prior_n_clusters(prior.at(value), n_points) for value in unknown.values]  # type: ignore[attr-defined]
+        return np.exp(unknown.log_prior) @ np.array(laws)
     log_size, log_new = check_prior(prior).log_size(n_points), prior.log_new(n_points)
     expected = prior.expected_clusters(n_points) if isinstance(prior, OURS) and type(prior) in OURS else None
     return law_of_n_clusters(log_size, log_new, n_points, expected)

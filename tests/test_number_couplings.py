@@ -1,0 +1,227 @@
+"""Draws of unknown numbers in two chains: their laws, how often they agree, and pairs that have met."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+from numba import types
+from scipy.integrate import quad
+
+import copartition as cp
+import naive
+import small
+import small_numbers
+from conftest import JIT_DISABLED
+from copartition.chains.chain import chain_at, with_numbers
+from copartition.chains.pair import couple
+from copartition.chains.step import Step
+from copartition.core.books import have_met
+from copartition.core.compiling import kernel, reference
+from copartition.core.logarithm import log_positive
+from copartition.core.numbers import AGREEMENT, draw_both_by_rejection, draw_both_on_grid
+from copartition.core.random import gamma, normal, stream
+from copartition.core.steps import (
+    count_pair,
+    coupled_type,
+    law_type,
+    make_coupled_steps,
+    model_type,
+    moves_type,
+    pair_type,
+)
+from copartition.core.types import float1, float2, int1, uint1
+from test_numbers import density_of_draw, grid_law
+from test_sweeps import chi_square_is_plausible
+
+
+@kernel(types.void(types.float64, uint1, float1))
+def draw_gammas(shape, random, out):
+    """Fill an array with Gamma numbers, or with normal ones where the shape is 0."""
+    for i in range(len(out)):
+        out[i] = gamma(shape, random) if shape > 0.0 else normal(random)
+
+
+@kernel(types.void(float1, float1))
+def take_logs(x, out):
+    for i in range(len(x)):
+        out[i] = log_positive(x[i])
+
+
+@kernel(types.void(pair_type, law_type, types.int64, uint1, float2, float2))
+def draw_often(pair, law, group, random, of_x, of_y):
+    """Draw a group in both chains again and again, always from where they are."""
+    p, functions = reference(pair), reference(law)
+    first, last = pair.model_x.unknown.groups[group, 0], pair.model_x.unknown.groups[group, 1]
+    on_grid = pair.model_x.unknown.groups[group, 2] >= 0
+    for i in range(len(of_x)):
+        if on_grid:
+            draw_both_on_grid(p, functions, group, random)
+        else:
+            draw_both_by_rejection(p, functions, group, random)
+        for j in range(first, last):
+            of_x[i, j - first] = pair.model_x.numbers[j]
+            of_y[i, j - first] = pair.model_y.numbers[j]
+
+
+@kernel(types.int64(model_type, law_type, pair_type, moves_type, coupled_type, uint1, int1))
+def one_step(model, law, pair, moves, coupled, random, progress):
+    """A coupled step of two chains, also if they have met."""
+    m, functions, p = reference(model), reference(law), reference(pair)
+    return coupled.together(m, functions, p, reference(moves), reference(coupled.rule), random, progress)
+
+
+@kernel(types.boolean(pair_type))
+def met(pair):
+    return have_met(reference(pair))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("shape", [0.0, 0.2, 1.0, 3.7, 400.0])
+def test_normal_and_gamma_numbers_have_their_law(shape):
+    """Kolmogorov and Smirnov; false alarm 1e-6."""
+    out = np.zeros(100_000)
+    draw_gammas(shape, stream(3, int(10 * shape)), out)
+    law = scipy.stats.gamma(shape) if shape > 0 else scipy.stats.norm()
+    assert scipy.stats.kstest(out, law.cdf).pvalue > 1e-6
+
+
+def test_logarithms_are_right_to_the_last_digits(rng):
+    x = np.r_[np.exp(rng.normal(0, 100, 2000)), 1.0, 1.0 + 1e-12, 0.5**0.5, 2.0**0.5, 1e-300, 1e300]
+    out = np.zeros(len(x))
+    take_logs(x, out)
+    np.testing.assert_allclose(out, np.log(x), rtol=1e-15, atol=1e-16)
+
+
+def two_chains(case, labels, numbers, coupling=None):
+    """A pair at two partitions, each with its numbers."""
+    own = [with_numbers(case.target, one) for one in numbers]
+    chains = [chain_at(one, np.array(state)) for one, state in zip(own, labels, strict=True)]
+    pair = couple(case.target, coupling or cp.Matched(), *chains, (own[0].model, own[1].model))
+    count_pair(pair)
+    return pair
+
+
+LABELS = ((0, 0, 0, 1, 1), (0, 0, 1, 1, 2))
+ONE_NUMBER = {  # a group, by name of the case: of every law that numbers are drawn from
+    "inverse gamma": ("spherical", 0),
+    "normal": ("gaussian_mean", 0),
+    "gamma": ("diagonal_scale", 0),
+    "grid": ("gamma_scale", 0),
+    "grid of the prior": ("discount", 0),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ONE_NUMBER)
+def test_single_numbers_have_their_laws_in_both_chains_and_agree_as_often_as_they_should(name):
+    """Against exact integrals and sums; false alarms 1e-6 each."""
+    case_name, group = ONE_NUMBER[name]
+    case = small_numbers.CASES[case_name]()
+    count = 200_000
+    start = case.target.model.numbers
+    pair = two_chains(case, LABELS, (start, start * np.r_[np.ones(1), np.full(len(start) - 1, 1.2)]))
+    of_x, of_y = np.zeros((count, 1)), np.zeros((count, 1))
+    models, law = (pair.model_x, pair.model_y), case.target.law
+    if isinstance(case.target.groups[group], cp.OnGrid):
+        weights = []
+        for model, chain in zip(models, (pair.x, pair.y), strict=True):
+            total = grid_law(model, law, chain, group)
+            weights.append(model.unknown.weights / total)
+        draw_often(pair, law, group, stream(1, 1), of_x, of_y)
+        values = case.target.groups[group].values
+        for draws, exact in zip((of_x, of_y), weights, strict=True):
+            counts = np.array([np.sum(draws == value) for value in values])
+            assert chi_square_is_plausible(counts, count * exact, 1e-6)
+        agree = np.minimum(*weights).sum()
+    else:
+        log_p, log_q = (
+            lambda v, model=model, chain=chain: density_of_draw(model, law, chain, group, np.array([v]))
+            for model, chain in zip(models, (pair.x, pair.y), strict=True)
+        )
+        draw_often(pair, law, group, stream(1, 1), of_x, of_y)
+        low, high = (-12.0, 12.0) if name == "normal" else (1e-3, 80.0)
+        grid = np.linspace(low, high, 40_001) if name == "normal" else np.geomspace(low, high, 40_001)
+        for draws, log_density in zip((of_x, of_y), (log_p, log_q), strict=True):
+            density = np.exp([log_density(v) for v in grid])
+            steps = np.diff(grid) * 0.5 * (density[1:] + density[:-1])
+            cdf = np.r_[0.0, np.cumsum(steps)]
+            assert cdf[-1] == pytest.approx(1.0, abs=1e-3)
+            assert scipy.stats.kstest(draws[:, 0], lambda x, cdf=cdf: np.interp(x, grid, cdf)).pvalue > 1e-6
+        shared = lambda v: min(np.exp(log_p(v)), AGREEMENT * np.exp(log_q(v)))  # noqa: E731
+        agree = sum(quad(shared, a, b, limit=200)[0] for a, b in zip(grid[:-1:400], grid[400::400], strict=True))
+    assert 0.05 < agree < 0.98
+    found = np.mean(of_x[:, 0] == of_y[:, 0])
+    assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / count)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("name", "group"), [("full", 0), ("full_all", 2)])
+def test_vectors_and_matrices_agree_as_often_as_they_should(name, group):
+    """Against the mean of min(1, c q / p) over draws of x; moments of y against those of y alone. False alarms 1e-6."""
+    case = small_numbers.CASES[name]()
+    start = case.target.model.numbers
+    count = 100_000
+    size = len(case.target.groups[group].names)
+    pair, other = (two_chains(case, labels, (start, start)) for labels in (LABELS, LABELS[::-1]))
+    of_x, of_y, x_alone, y_alone = (np.zeros((count, size)) for _ in range(4))
+    draw_often(other, case.target.law, group, stream(1, 2), y_alone, x_alone)  # here y comes first
+    draw_often(pair, case.target.law, group, stream(1, 1), of_x, of_y)
+    law = case.target.law
+    ratio = [
+        density_of_draw(pair.model_y, law, pair.y, group, v) - density_of_draw(pair.model_x, law, pair.x, group, v)
+        for v in of_x[:20_000]
+    ]
+    accepted = np.minimum(1.0, AGREEMENT * np.exp(ratio))
+    agree = np.mean(np.all(of_x == of_y, axis=1))
+    assert abs(agree - accepted.mean()) < 5 * np.sqrt(0.25 / count + accepted.var() / len(ratio))
+    for second, first in ((of_y, y_alone), (x_alone, of_x)):
+        for j in range(size):
+            assert scipy.stats.ks_2samp(second[:, j], first[:, j]).pvalue > 1e-6
+
+
+@pytest.mark.compiled
+def test_tries_are_bounded_where_laws_are_nearly_the_same():
+    """With laws that differ by 1e-9 the maximal coupling, when it fails, would try a billion times; not so this one."""
+    case = small_numbers.spherical()
+    start = case.target.model.numbers
+    pair = two_chains(case, (LABELS[0], LABELS[0]), (start, start))
+    pair.y.sums[0] *= 1.0 + 1e-9
+    of_x, of_y = np.zeros((200_000, 1)), np.zeros((200_000, 1))
+    draw_often(pair, case.target.law, 0, stream(1, 1), of_x, of_y)
+    share = np.mean(of_x == of_y)
+    assert abs(share - AGREEMENT) < 5 * np.sqrt((1 - AGREEMENT) / 200_000)
+
+
+# --- meetings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", small_numbers.CASES)
+@pytest.mark.parametrize("coupling", ["path", "transport"])
+def test_pairs_meet_in_partition_and_numbers_and_stay_together(name, coupling):
+    """From then on they stay together, also where the sums of one chain have drifted."""
+    case = small_numbers.CASES[name]()
+    target = case.target
+    step = Step(2, small.COUPLINGS[coupling])
+    numbers = target.model.numbers
+    pair = two_chains(case, LABELS, (numbers, numbers), step.coupling)
+    random, moves, coupled = stream(8, 8), step.stepper(target).moves, step.coupled(target)
+    progress = np.zeros(2, dtype=np.int64)
+    make_coupled_steps(target.model, target.law, pair, moves, coupled, random, progress, 2000)
+    assert met(pair)
+    assert naive.canonical(pair.x.labels.tolist()) == naive.canonical(pair.y.labels.tolist())
+    assert pair.model_x.numbers.tolist() == pair.model_y.numbers.tolist()
+    for t in range(3 if JIT_DISABLED else 60):
+        pair.y.sums[:] *= 1.0 + 1e-13  # drift
+        before = progress[0]
+        one_step(target.model, target.law, pair, moves, coupled, random, progress)
+        assert progress[0] == before + 1
+        assert met(pair), t
+
+
+def test_equal_partitions_with_different_numbers_have_not_met():
+    case = small_numbers.spherical()
+    start = case.target.model.numbers
+    pair = two_chains(case, (LABELS[0], LABELS[0]), (start, start * (1.0 + 2.0**-52)))
+    assert pair.distance[0] == 0
+    assert not met(pair)
