@@ -1,4 +1,6 @@
-"""Random numbers inside kernels: uniform ones, and normal and Gamma ones made of them. The generator xoshiro256++ of Blackman and Vigna (2021).
+"""Random numbers inside kernels: uniform ones, and normal and Gamma ones made of them.
+
+The generator is xoshiro256++ of Blackman and Vigna (2021).
 
 A call costs about a nanosecond, six times less than a NumPy `Generator` in compiled code, and its bits do not depend
 on the version of any library. The state is four 64-bit words, filled by NumPy's `SeedSequence`, which is made for

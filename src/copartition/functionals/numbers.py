@@ -25,7 +25,8 @@ class Hyperparameters(Functional):
         """Return the functional with the names of the target's numbers."""
         if not target.numbers:
             raise TypeError(
-                f"hyperparameters needs a target with unknown numbers, such as Mixture(data, TiedGaussian()), got {target!r}."
+                "hyperparameters needs a target with unknown numbers, such as Mixture(data, TiedGaussian()), got "
+                f"{target!r}."
             )
         return target, Hyperparameters(target.numbers)
 

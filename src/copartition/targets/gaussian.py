@@ -31,7 +31,7 @@ from copartition.targets.base import log_merge, log_predictive
 from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
 from copartition.targets.data_prior import short
-from copartition.targets.kinds import known, tied_numbers
+from copartition.targets.kinds import known, tied_hyper
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SPREAD, WEIGHT
 from copartition.targets.mixture import Prepared
@@ -195,7 +195,7 @@ class Gaussian(BlockComponent):
     _noise: SharedNoise  # set when a component with unknown numbers meets data
 
     def _shared_noise(self, cells: Cells) -> SharedNoise:
-        """Return the block of a component with unknown numbers, the standard deviation of the noise being drawn last."""
+        """Return the block of a component with unknown numbers, of which the noise is drawn last."""
         width, laws = cells.shape[1], self.laws
         known = statistics_of(cells, np.nanmean(cells.numbers(), axis=0))
         spread = float(np.sqrt(np.maximum(known["squares"] / np.maximum(known["cells"], 1.0), 1e-300).mean()))
@@ -213,7 +213,7 @@ class Gaussian(BlockComponent):
             for name in ("noise_sd", "mean_sd")
         }
         return SharedNoise(
-            form=tied_numbers.GAUSSIAN,
+            form=tied_hyper.GAUSSIAN,
             groups=tuple(groups),
             mean=known["shift"] if law is not None else column_array("mean", self.mean, width),
             is_alike=all(np.ptp(sd) == 0.0 for sd in sds.values()),

@@ -166,8 +166,8 @@ class NormalInverseWishart(BlockComponent):
             return [first, "What is left out of their prior is set from the data."]
         return [
             first,
-            f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as {short(self.mean_weight)} "
-            "point(s) (mean_weight).",
+            f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as "
+            f"{short(self.mean_weight)} point(s) (mean_weight).",
             f"Covariances are inverse Wishart with {short(self.degrees_of_freedom)} degrees of freedom "
             f"(degrees_of_freedom) and {self._scale_in_words()}.",
         ]

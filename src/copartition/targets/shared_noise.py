@@ -13,7 +13,7 @@ import numpy as np
 
 from copartition.targets.cells import Cells
 from copartition.targets.kinds import known, tied
-from copartition.targets.kinds import tied_numbers as numbers
+from copartition.targets.kinds import tied_hyper as numbers
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.laws import NODES
 

@@ -18,7 +18,7 @@ from copartition.targets.data_prior import (
     short,
     variances_of,
 )
-from copartition.targets.kinds import tied_numbers as numbers
+from copartition.targets.kinds import tied_hyper as numbers
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SCALE, SPREAD, WEIGHT
 from copartition.targets.laws import Gamma, InverseGamma
@@ -27,8 +27,8 @@ from copartition.targets.unknown import Drawn
 from copartition.targets.unknown_prior import column_names, laws_in, scale_grid, weight_grid
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
-# Chains begin with the noise that fits so many clusters of equal volume. From one cluster, with the noise that fits that,
-# they would split late: pairs on the galaxies took 33 sweeps to meet in place of 15.
+# Chains begin with the noise that fits so many clusters of equal volume. From one cluster, with the noise that fits
+# that, they would split late: pairs on the galaxies took 33 sweeps to meet in place of 14.
 FEW_CLUSTERS = 10.0
 FORMS = {"spherical": numbers.SPHERICAL, "diagonal": numbers.DIAGONAL, "full": numbers.FULL}
 
@@ -220,8 +220,8 @@ class TiedGaussian(BlockComponent):
         return [
             f"Points of a cluster are normal around its mean with {noise}, which all clusters share and which is "
             "unknown.",
-            f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as {short(self.mean_weight)} "
-            "point(s) (mean_weight).",
+            f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as "
+            f"{short(self.mean_weight)} point(s) (mean_weight).",
             f"Before any data, what they share is {law} and scale {short(self.scale)} (scale).",
         ]
 

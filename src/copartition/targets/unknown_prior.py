@@ -61,7 +61,7 @@ def scale_grid(name: str, law: Any, unit: float, of_data: bool = True) -> OnGrid
 
 
 def known_or_start(value: Any, role: int, groups: tuple[Any, ...], column: int = 0) -> float:
-    """Return a number of a prior, or where it is before the first draw if it is unknown; of a column, if each has one."""
+    """Return a number of a prior, or where it is before the first draw if it is unknown; of its column."""
     for own, _, group in groups:
         if own == role:
             return float(group.initial[0])

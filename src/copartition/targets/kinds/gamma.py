@@ -10,9 +10,9 @@ The predictive law of a point is a t law: with ``r = kappa / (kappa + 1)`` and `
     log p(x) = lgamma(a + 1/2) - lgamma(a) + 1/2 log r + a log b - (a + 1/2) log f      (up to a constant).
 
 As a is the same for all columns of a block, the products of b and of f are taken over many columns before their
-logarithms. Units are such that twice the prior scale is 1 (where it is known), and no factor is below it (but for rounding
-errors, after a point far out has left). Columns are shifted to their mean, so that no digits are lost in the sum of squares
-where the prior mean is far from the data.
+logarithms. Units are such that twice the prior scale is 1 (where it is known), and no factor is below it (but for
+rounding errors, after a point far out has left). Columns are shifted to their mean, so that no digits are lost in the
+sum of squares where the prior mean is far from the data.
 
 Where cells are missing each column has a count of its own.
 """

@@ -101,7 +101,7 @@ def weigh_all_columns(model, chain, place, role, grid, weights):
             within_2, square_2 = scatter_of(model, sums, place, k, other, n)
             power = a if other > j else 0.5 * a
             if role == SCALE:
-                # In the unit of the column twice the scale is 2 s / unit^2, of which the constant factor does not matter.
+                # In the unit of the column twice the scale is 2 s / unit^2; the constant factor does not matter.
                 unit, unit_2 = own(model, place, UNIT, j), own(model, place, UNIT, other)
                 r = 0.5 * unit * unit * (within + w * n / (w + n) * square)
                 r_2 = 0.5 * unit_2 * unit_2 * (within_2 + w * n / (w + n) * square_2)

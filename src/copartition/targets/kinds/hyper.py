@@ -39,7 +39,7 @@ def count_of(chain, place, k, j):
 
 @outline
 def factorise(matrix, size):
-    """Replace the lower half of a matrix, row by row in an array, by its Cholesky factor; return the log determinant."""
+    """Replace the lower half of a matrix, row by row, by its Cholesky factor; return the log determinant."""
     total = 0.0
     for i in range(size):
         for j in range(i + 1):

@@ -1,4 +1,4 @@
-"""Normal columns whose noise all clusters share, where cluster means scatter alike in all of them, in units of the noise.
+"""Normal columns whose noise all clusters share, and in which cluster means scatter alike, in units of the noise.
 
 Column j has noise of precision ``w_j``, and cluster means ``m_j`` on average with kappa times that precision. A cluster
 of c points with sum s predicts a point by ``N((s + kappa m) / (kappa + c), (1 + 1 / (kappa + c)) / w)``. All but one

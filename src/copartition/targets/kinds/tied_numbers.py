@@ -1,5 +1,4 @@
-"""Unknown numbers of normal columns whose noise all clusters share: the noise itself, prior means, and what these scatter
-by.
+"""Unknown numbers of normal columns whose noise all clusters share: the noise, prior means, and what these scatter by.
 
 In column j the noise has variance v, cluster means have variance v / kappa around m. With the means of clusters
 integrated out, a cluster of n cells with mean x has, with ``c = kappa n / (kappa + n)``, the density
@@ -9,27 +8,21 @@ integrated out, a cluster of n cells with mean x has, with ``c = kappa n / (kapp
 up to a constant. So m given all else is normal, v is inverse gamma (a matrix, inverse Wishart), the scale of its prior
 Gamma if that has a Gamma law, and all are drawn from these laws. The others are on grids. Everything that the data say
 is raised to the power at which a chain is tempered.
-
-Forms: `GAUSSIAN` has numbers for standard deviations, of the noise (`SPREAD`) and of cluster means (`WEIGHT`), on grids;
-the others have a variance, or a matrix, in the place of `SPREAD`, and kappa in that of `WEIGHT`.
 """
 
 from __future__ import annotations
 
 import math
 
-from copartition.core.compiling import inner, outline
+from copartition.core.compiling import outline
 from copartition.core.logarithm import log_positive
 from copartition.core.random import gamma, normal
 from copartition.targets.kinds.hyper import (
-    FORM,
-    MEAN,
     RAW,
     SCALE,
     SPREAD,
     WEIGHT,
     count_of,
-    factorise,
     number_of,
     own_parameters,
     solve_lower,
@@ -37,102 +30,46 @@ from copartition.targets.kinds.hyper import (
 )
 from copartition.targets.kinds.tied import HALF_PRECISION, NORMALISER, OFFSETS, SHRINKAGE, TIED
 from copartition.targets.kinds.tied import KAPPA as KAPPA_OF_BLOCK
-
-GAUSSIAN, SPHERICAL, DIAGONAL, FULL = range(4)
-
-# Parameters for unknown numbers: shape (degrees of freedom) of the prior of the noise, kappa where it is known, shape and
-# rate of the Gamma law of the scale.
-SHAPE, KAPPA, GAMMA_SHAPE, GAMMA_RATE, COLUMNS = range(5)
-# Then for each column, means being less its shift: known mean, mean and standard deviation of the law of the mean, known
-# variance of the noise and of cluster means, known scale, sum and sum of squares of its raw cells, their number, shift,
-# present mean, one over the present standard deviation of the noise.
-(KNOWN_MEAN, LAW_MEAN, LAW_SD, VARIANCE, OF_MEANS, KNOWN_SCALE, SUM, SQUARES, CELLS, SHIFT, PRESENT, INVERSE) = range(
-    12
+from copartition.targets.kinds.tied_full import (
+    draw_covariance,
+    load_covariance,
+    load_law_of_means,
+    log_density_of_covariance,
+    rotate_points,
+    weigh_full_kappa,
 )
-PER_COLUMN = 12
-# Then, for a full covariance, three matrices row by row: scatter of the raw points, scale of the prior, present factor of
-# the covariance.
-SCATTER, SCALES, FACTOR = range(3)
-
-
-def own_width(n_columns: int, is_full: bool) -> int:
-    """Return how many parameters there are for unknown numbers."""
-    return COLUMNS + PER_COLUMN * n_columns + (3 * n_columns * n_columns if is_full else 0)
-
-
-AT_A_TIME = 8  # clusters, of which one logarithm is taken
-
-
-def numbers_scratch_width(n_columns: int, values: int) -> int:
-    """Return how much scratch drawing numbers takes: three matrices, three vectors, and a grid."""
-    return 3 * n_columns * n_columns + 3 * n_columns + values
-
-
-@inner
-def products_at(place):
-    """Return where the part of the scratch begins that is for a grid."""
-    return 3 * place.width * place.width + 3 * place.width
-
-
-@inner
-def own(model, place, what, j):
-    """Return a parameter of column j."""
-    return model[0].parameters[own_parameters(model, place) + COLUMNS + what * place.width + j]
-
-
-@inner
-def matrix_at(model, place, which):
-    """Return where one of the three matrices begins among the parameters."""
-    width = place.width
-    return own_parameters(model, place) + COLUMNS + PER_COLUMN * width + which * width * width
-
-
-@inner
-def form_of(model, place):
-    """Return the form of a block."""
-    return model[0].integers[place.hyper + FORM]
-
-
-@inner
-def mean_of(model, place, j):
-    """Return the prior mean of column j by the numbers, less the shift."""
-    at = number_of(model, place, MEAN)
-    return own(model, place, KNOWN_MEAN, j) if at < 0 else model[0].numbers[at + j] - own(model, place, SHIFT, j)
-
-
-@inner
-def variance_of(model, place, j):
-    """Return the variance of the noise in column j by the numbers; not for full covariances."""
-    at, form = number_of(model, place, SPREAD), form_of(model, place)
-    if at < 0:
-        return own(model, place, VARIANCE, j)
-    if form == GAUSSIAN:
-        return model[0].numbers[at] * model[0].numbers[at]
-    return model[0].numbers[at + (j if form == DIAGONAL else 0)]
-
-
-@inner
-def kappa_of(model, place, j, variance):
-    """Return kappa of column j by the numbers, where the noise has this variance."""
-    at = number_of(model, place, WEIGHT)
-    if form_of(model, place) == GAUSSIAN:
-        return variance / (own(model, place, OF_MEANS, j) if at < 0 else model[0].numbers[at] * model[0].numbers[at])
-    return model[0].parameters[own_parameters(model, place) + KAPPA] if at < 0 else model[0].numbers[at]
-
-
-@inner
-def scale_of(model, place, j):
-    """Return the scale of the prior of a variance by the numbers."""
-    at = number_of(model, place, SCALE)
-    return own(model, place, KNOWN_SCALE, j) if at < 0 else model[0].numbers[at]
-
-
-@inner
-def mean_in(model, chain, place, k, j, n):
-    """Return the mean of the n cells of cluster k in column j, less the shift; not for full covariances."""
-    mean = chain[0].sums[k, place.summed + j] / n
-    return mean if place.kind == TIED else mean / own(model, place, INVERSE, j) + own(model, place, PRESENT, j)
-
+from copartition.targets.kinds.tied_hyper import (
+    AT_A_TIME,
+    CELLS,
+    COLUMNS,
+    DIAGONAL,
+    FACTOR,
+    FULL,
+    GAMMA_RATE,
+    GAMMA_SHAPE,
+    GAUSSIAN,
+    INVERSE,
+    LAW_MEAN,
+    LAW_SD,
+    OF_MEANS,
+    PRESENT,
+    SCALES,
+    SHAPE,
+    SHIFT,
+    SPHERICAL,
+    SQUARES,
+    SUM,
+    add_cluster,
+    form_of,
+    kappa_of,
+    matrix_at,
+    mean_in,
+    mean_of,
+    own,
+    products_at,
+    scale_of,
+    variance_of,
+)
 
 # --- columns by themselves -------------------------------------------------------------------------------------------
 
@@ -178,25 +115,9 @@ def law_of_variance(model, chain, place, column):
     return shape, scale
 
 
-@inner
-def add_cluster(k, n, square, by_square, grid, products, weights):
-    """Multiply the products by ``kappa / (kappa + n)`` of a cluster, and take that times its square off the weights."""
-    begins = k % AT_A_TIME == 0
-    if by_square:
-        for i in range(len(weights)):
-            share = 1.0 / (1.0 + n * grid[i] * grid[i])
-            products[i] = share if begins else products[i] * share
-            weights[i] -= share * square
-    else:
-        for i in range(len(weights)):
-            share = grid[i] / (grid[i] + n)
-            products[i] = share if begins else products[i] * share
-            weights[i] -= share * square
-
-
 @outline
 def weigh_kappa(model, chain, place, grid, weights):
-    """Add the log density of the data for each value of a number that says kappa, where it is the same in all columns."""
+    """Add the log density of the data for each value of a number that says kappa, the same in all columns."""
     # kappa is proportional to the number, or to its square from below: kappa / (kappa + n) = 1 / (1 + n number^2 / v).
     is_gaussian = form_of(model, place) == GAUSSIAN
     variance, half = variance_of(model, place, 0), 0.5 * place.width
@@ -249,170 +170,6 @@ def weigh_noise(model, chain, place, grid, weights):
                     variance = grid[i] * grid[i]
                     rest = variance / (variance + n * of_means)  # kappa / (kappa + n)
                     weights[i] += 0.5 * log_positive(rest) + (1.0 - rest) * square / variance
-
-
-# --- full covariances ------------------------------------------------------------------------------------------------
-
-
-@outline
-def load_covariance(model, place, matrix):
-    """Leave the Cholesky factor of the covariance by the numbers in a matrix; return its log determinant."""
-    at, width = number_of(model, place, SPREAD), place.width
-    for i in range(width):
-        for j in range(i + 1):
-            matrix[i * width + j] = model[0].numbers[at + i * (i + 1) // 2 + j]
-    return factorise(matrix, width)
-
-
-@outline
-def load_mean_in(model, chain, place, k, vector):
-    """Leave the mean of cluster k, less the shift, in a vector."""
-    width, factor, n = place.width, model[0].parameters[matrix_at(model, place, FACTOR) :], chain[0].sizes[k]
-    for i in range(width):
-        total = 0.0
-        for j in range(i + 1):
-            total += factor[i * width + j] * chain[0].sums[k, place.summed + j]
-        vector[i] = total / n + own(model, place, PRESENT, i)
-
-
-@outline
-def load_law_of_covariance(model, chain, place, matrix, vector):
-    """Leave the scale matrix of the inverse Wishart law of the covariance in a matrix; return its degrees of freedom."""
-    m, width, power = model[0], place.width, model[0].power
-    scatter, scales = (
-        model[0].parameters[matrix_at(model, place, SCATTER) :],
-        model[0].parameters[matrix_at(model, place, SCALES) :],
-    )
-    at = number_of(model, place, SCALE)
-    factor = 1.0 if at < 0 else m.numbers[at]
-    kappa, n_points = kappa_of(model, place, 0, 1.0), own(model, place, CELLS, 0)
-    for i in range(width):
-        m_i, sum_i = mean_of(model, place, i), own(model, place, SUM, i)
-        for j in range(i + 1):
-            m_j, sum_j = mean_of(model, place, j), own(model, place, SUM, j)
-            squares = scatter[i * width + j] - m_i * sum_j - m_j * sum_i + n_points * m_i * m_j
-            matrix[i * width + j] = factor * scales[i * width + j] + power * squares
-    for k in range(chain[0].n_clusters[0]):
-        n = float(chain[0].sizes[k])
-        load_mean_in(model, chain, place, k, vector)
-        weight = power * n * n / (kappa + n)
-        for i in range(width):
-            for j in range(i + 1):
-                difference = (vector[i] - mean_of(model, place, i)) * (vector[j] - mean_of(model, place, j))
-                matrix[i * width + j] -= weight * difference
-    return m.parameters[own_parameters(model, place) + SHAPE] + power * n_points
-
-
-@outline
-def draw_covariance(model, chain, place, random):
-    """Draw the covariance: with C the factor of its scale and A that of a standard Wishart matrix, ``C A^-T A^-1 C'``."""
-    width, at = place.width, number_of(model, place, SPREAD)
-    c = chain[0].scratch
-    a, row = c[width * width :], c[2 * width * width :]
-    degrees = load_law_of_covariance(model, chain, place, c, row)
-    factorise(c, width)
-    for i in range(width):
-        for j in range(i):
-            a[i * width + j] = normal(random)
-        a[i * width + i] = math.sqrt(2.0 * gamma(0.5 * (degrees - i), random))
-    # Row i of C A^-T is the solution x of A x = row i of C, whose entries after i are 0.
-    for i in range(width):
-        for j in range(width):
-            row[j] = c[i * width + j] if j <= i else 0.0
-        solve_lower(a, width, row)
-        for j in range(width):
-            c[i * width + j] = row[j]
-    for i in range(width):
-        for j in range(i + 1):
-            total = 0.0
-            for m in range(width):
-                total += c[i * width + m] * c[j * width + m]
-            model[0].numbers[at + i * (i + 1) // 2 + j] = total
-
-
-@outline
-def log_density_of_covariance(model, chain, place, values):
-    """Return the log density of a covariance under its inverse Wishart law."""
-    width = place.width
-    c = chain[0].scratch
-    sigma, vector = c[width * width :], c[2 * width * width :]
-    degrees = load_law_of_covariance(model, chain, place, c, vector)
-    log_det_scale = factorise(c, width)
-    for i in range(width):
-        for j in range(i + 1):
-            sigma[i * width + j] = values[i * (i + 1) // 2 + j]
-    log_det = factorise(sigma, width)
-    trace = 0.0
-    for j in range(width):
-        for i in range(width):
-            vector[i] = c[i * width + j] if i >= j else 0.0
-        solve_lower(sigma, width, vector)
-        for i in range(width):
-            trace += vector[i] * vector[i]
-    total = 0.5 * degrees * (log_det_scale - width * math.log(2.0)) - 0.25 * width * (width - 1) * math.log(math.pi)
-    for i in range(width):
-        total -= math.lgamma(0.5 * (degrees - i))
-    return total - 0.5 * ((degrees + width + 1) * log_det + trace)
-
-
-@outline
-def load_law_of_means(model, chain, place):
-    """Leave the factor of the precision of all prior means in the scratch, and behind it their centre; shifts left out."""
-    width, power = place.width, model[0].power
-    precision, factor = chain[0].scratch, chain[0].scratch[width * width :]
-    centre, vector = chain[0].scratch[2 * width * width :], chain[0].scratch[2 * width * width + width :]
-    load_covariance(model, place, factor)
-    kappa = kappa_of(model, place, 0, 1.0)
-    total = 0.0
-    for i in range(width):
-        centre[i] = 0.0
-    for k in range(chain[0].n_clusters[0]):
-        n = float(chain[0].sizes[k])
-        weight = power * kappa * n / (kappa + n)
-        total += weight
-        load_mean_in(model, chain, place, k, vector)
-        for i in range(width):
-            centre[i] += weight * vector[i]
-    # The inverse of the covariance, column by column, times the weights and the weighted sum.
-    for j in range(width):
-        for i in range(width):
-            vector[i] = 1.0 if i == j else 0.0
-        solve_lower(factor, width, vector)
-        solve_upper(factor, width, vector)
-        for i in range(j, width):
-            precision[i * width + j] = total * vector[i]
-    solve_lower(factor, width, centre)
-    solve_upper(factor, width, centre)
-    for i in range(width):
-        sd = own(model, place, LAW_SD, i)
-        precision[i * width + i] += 1.0 / (sd * sd)
-        centre[i] += own(model, place, LAW_MEAN, i) / (sd * sd)
-    log_det = factorise(precision, width)
-    solve_lower(precision, width, centre)
-    solve_upper(precision, width, centre)
-    return log_det
-
-
-@outline
-def weigh_full_kappa(model, chain, place, grid, weights):
-    """Add the log density of the data for each value of kappa."""
-    width = place.width
-    factor, vector = chain[0].scratch, chain[0].scratch[2 * width * width :]
-    products = chain[0].scratch[products_at(place) :]
-    load_covariance(model, place, factor)
-    for k in range(chain[0].n_clusters[0]):
-        n = float(chain[0].sizes[k])
-        load_mean_in(model, chain, place, k, vector)
-        for i in range(width):
-            vector[i] -= mean_of(model, place, i)
-        solve_lower(factor, width, vector)
-        square = 0.0
-        for i in range(width):
-            square += 0.5 * n * vector[i] * vector[i]
-        add_cluster(k, n, square, False, grid, products, weights)
-        if k % AT_A_TIME == AT_A_TIME - 1 or k == chain[0].n_clusters[0] - 1:
-            for i in range(len(weights)):
-                weights[i] += 0.5 * width * log_positive(products[i])
 
 
 # --- the scale of the prior of the noise -----------------------------------------------------------------------------
@@ -600,41 +357,6 @@ def scale_points(model, place):
         for j in range(width):
             scale = own(model, place, INVERSE, j) * m.points[n, place.observed + j]
             m.points[n, first + j] = scale * (m.unknown.raw[n, raw + j] - own(model, place, PRESENT, j))
-
-
-@outline
-def rotate_points(model, chain, place):
-    """Shift and rotate the raw points by the inverse of the factor of the covariance, those of grids included.
-
-    Four at a time: their sums do not wait for each other.
-    """
-    m, width, at, first = model[0], place.width, model[0].integers[place.hyper + RAW], place.summed
-    points, raw, count = m.points, m.unknown.raw, len(m.unknown.raw)
-    factor, inverse = m.parameters[matrix_at(model, place, FACTOR) :], chain[0].scratch
-    centre, column = chain[0].scratch[width * width :], chain[0].scratch[width * width + width :]
-    for j in range(width):
-        for i in range(width):
-            column[i] = 1.0 if i == j else 0.0
-        solve_lower(factor, width, column)
-        for i in range(width):
-            inverse[i * width + j] = column[i]
-        centre[j] = own(model, place, PRESENT, j)
-    solve_lower(factor, width, centre)
-    for n in range(0, count, 4):
-        last = count - 1
-        n1, n2, n3 = min(n + 1, last), min(n + 2, last), min(n + 3, last)
-        for i in range(width):
-            y0 = y1 = y2 = y3 = -centre[i]
-            for j in range(i + 1):
-                c = inverse[i * width + j]
-                y0 += c * raw[n, at + j]
-                y1 += c * raw[n1, at + j]
-                y2 += c * raw[n2, at + j]
-                y3 += c * raw[n3, at + j]
-            points[n, first + i] = y0
-            points[n1, first + i] = y1
-            points[n2, first + i] = y2
-            points[n3, first + i] = y3
 
 
 @outline

@@ -1,5 +1,4 @@
-"""Unknown numbers of normal clusters with covariances of their own: prior means, the weight of these, a factor of the
-prior scale.
+"""Unknown numbers of clusters with covariances of their own: prior means, their weight, a factor of the prior scale.
 
 With covariances integrated out none of their conditional laws is a known one, so all are on grids. In coordinates in
 which the prior scale is s times the identity, a cluster of n points with mean x and within it a scatter matrix C
@@ -7,9 +6,9 @@ contributes, with d = x - m,
 
     D/2 log(w / (w + n)) + nu0 D/2 log s - (nu0 + n)/2 log|s I + C + w n / (w + n) d d'|.
 
-Chains work in coordinates in which the prior mean is 0 and its scale the identity (`copartition.targets.kinds.wishart`).
-What is kept of clusters is taken back from there, and brought to the new coordinates once all numbers are drawn: that
-takes D^3 operations for each cluster, and not a pass over its points.
+Chains work in coordinates in which the prior mean is 0 and its scale the identity, see
+`copartition.targets.kinds.wishart`. What is kept of clusters is taken back from there, and brought to the new
+coordinates once all numbers are drawn: that takes D^3 operations for each cluster, and not a pass over its points.
 
 **The determinant for many s**: with C brought to a form of three diagonals by reflections (Householder), it takes one
 pass over the diagonal for each s.
@@ -123,7 +122,7 @@ def take_back(model, chain, place, k):
 
 @outline
 def three_diagonals(matrix, size, diagonal, beside):
-    """Bring a symmetric matrix, of which the lower half is given, to a form of three diagonals; the matrix is used up."""
+    """Bring a symmetric matrix, given by its lower half, to a form of three diagonals; the matrix is used up."""
     for i in range(size):
         for j in range(i):
             matrix[j * size + i] = matrix[i * size + j]
