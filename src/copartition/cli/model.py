@@ -108,6 +108,8 @@ def functional_of(text: str) -> cp.Functional:
             return functional(int(rest) if rest else None)
         if name == "concentration" and not rest:
             return cp.concentration()
+        if name == "hyperparameters" and not rest:
+            return cp.hyperparameters()
         if name == "largest":
             return cp.largest_clusters(int(rest))
         if name == "together":
@@ -121,7 +123,7 @@ def functional_of(text: str) -> cp.Functional:
         raise click.UsageError(f"--functional {text}: {reason}.") from None
     raise click.UsageError(
         "--functional must be n_clusters, n_clusters:MOST, largest:K, together, together:I,J,..., concentration, "
-        f"n_components, n_components:MOST or density:LOW:HIGH:POINTS, got {text!r}."
+        f"hyperparameters, n_components, n_components:MOST or density:LOW:HIGH:POINTS, got {text!r}."
     )
 
 
@@ -155,5 +157,6 @@ functional_option = click.option(
     default=("largest:3",),
     show_default=True,
     help="n_clusters, n_clusters:MOST (probabilities of 1 to MOST clusters), largest:K, together (all pairs), "
-    "together:I,J,..., concentration, n_components, density:LOW:HIGH:N (1-D). Repeat for more.",
+    "together:I,J,..., concentration, hyperparameters (unknown numbers), n_components, density:LOW:HIGH:N (1-D). "
+    "Repeat for more.",
 )

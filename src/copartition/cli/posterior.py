@@ -18,7 +18,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "faithful": {"data": datasets.faithful, "component": "normal"},
 }
 
-COMPONENTS = ("normal", "nig", "known")
+COMPONENTS = ("normal", "nig", "tied", "tied-diagonal", "tied-spherical", "known")
+LAWS: dict[str, Any] = {"gamma": cp.Gamma, "inversegamma": cp.InverseGamma, "loguniform": cp.LogUniform}
 PRIORS = ("dp", "py", "mfm", "finite")
 
 
@@ -36,13 +37,23 @@ def posterior_options() -> list[Callable[..., Any]]:
         click.option(
             "--component",
             help="Of columns of numbers: normal (each cluster has an unknown mean and covariance), nig (an unknown "
-            "mean and variance in each column; cells may be missing), known (needs --noise-sd and --mean-sd).  "
+            "mean and variance in each column; cells may be missing), tied, tied-diagonal, tied-spherical (all share "
+            "an unknown covariance), known (needs --noise-sd and --mean-sd).  "
             "[default: normal; nig where cells are missing; known if --noise-sd is given]",
         ),
-        click.option("--mean-weight", type=float, help="Of normal and nig: points the prior mean is worth."),
-        click.option("--noise-sd", type=float, help="Of known: standard deviation of points around a cluster's mean."),
-        click.option("--mean-sd", type=float, help="Of known: standard deviation of cluster means."),
-        click.option("--mean", type=float, help="Prior mean of cluster means.  [default: column means; 0 for known]"),
+        click.option(
+            "--mean-weight",
+            help="Of all but known: points the prior mean is worth. A number, or gamma:SHAPE,RATE, "
+            "inversegamma:SHAPE,SCALE or loguniform:LOW,HIGH for an unknown one, which is learnt.",
+        ),
+        click.option("--scale", help="Of all but known: scale of the prior of the covariances; likewise."),
+        click.option("--noise-sd", help="Of known: standard deviation of points around a cluster's mean; likewise."),
+        click.option("--mean-sd", help="Of known: standard deviation of cluster means; likewise."),
+        click.option(
+            "--mean",
+            help="Prior mean of cluster means: a number, or normal:MEAN,SD for an unknown one.  [default: column "
+            "means; 0 for known]",
+        ),
         click.option(
             "--prior",
             help="Of the clustering: dp (Dirichlet process), py (Pitman-Yor), mfm (mixture of finite mixtures), finite "
@@ -53,7 +64,7 @@ def posterior_options() -> list[Callable[..., Any]]:
             help="Concentration of dp and py: a number, or gamma:SHAPE,RATE for an unknown one.  [default: gamma:2,4; "
             "1 for known]",
         ),
-        click.option("--discount", type=float, help="Of py.  [default: 0.25]"),
+        click.option("--discount", help="Of py: a number, or beta:A,B for an unknown one.  [default: 0.25]"),
         click.option("--components", type=int, help="Of finite: how many; of mfm: at most.  [default of mfm: 30]"),
         click.option("--gamma", type=float, help="Of mfm and finite: weight of each component.  [default: 1]"),
     ]
@@ -170,16 +181,40 @@ def _standardized(columns: list[np.ndarray], names: list[str]) -> list[np.ndarra
 def _of_numbers(name: str, options: dict[str, Any], preset: dict[str, Any] | None = None) -> Any:
     """Return the component of columns of numbers."""
     if name == "known":
-        if options["mean_weight"] is not None:
-            raise click.UsageError("--mean-weight goes with --component normal or nig.")
+        for key in ("mean_weight", "scale"):
+            if options[key] is not None:
+                raise click.UsageError(f"--{key.replace('_', '-')} does not go with --component known.")
         chosen = {"noise_sd": None, "mean_sd": None, "mean": 0.0} | (preset or {})
-        chosen = {key: chosen[key] if options[key] is None else options[key] for key in ("noise_sd", "mean_sd", "mean")}
+        chosen = {
+            key: chosen[key] if options[key] is None else _number_of(key, options[key])
+            for key in ("noise_sd", "mean_sd", "mean")
+        }
         for key in ("noise_sd", "mean_sd"):
             if chosen[key] is None:
                 raise click.UsageError(f"Give --{key.replace('_', '-')}.")
         return cp.Gaussian(**chosen)
-    given = {key: options[key] for key in ("mean", "mean_weight") if options[key] is not None}
+    given = {key: _number_of(key, options[key]) for key in ("mean", "mean_weight", "scale") if options[key] is not None}
+    if name.startswith("tied"):
+        return cp.TiedGaussian(name.partition("-")[2] or "full", **given)
     return cp.NormalInverseGamma(**given) if name == "nig" else cp.NormalInverseWishart(**given)
+
+
+def _number_of(key: str, text: str, laws: dict[str, Any] | None = None) -> Any:
+    """Return a number, or the law of an unknown one, that an option gives."""
+    known = laws or ({"normal": cp.Normal} if key == "mean" else LAWS)
+    name, colon, rest = text.partition(":")
+    try:
+        if not colon:
+            return float(text)
+        if name in known and rest.count(",") == 1:
+            return known[name](*[float(one) for one in rest.split(",")])
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+    forms = " or ".join(
+        f"{one}:{','.join(field.upper() for field in law.__annotations__)}" for one, law in known.items()
+    )
+    raise click.UsageError(f"--{key.replace('_', '-')} must be a number or {forms}, got {text!r}.")
 
 
 def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
@@ -201,19 +236,7 @@ def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
 
         most = 30 if options["components"] is None else options["components"]
         return cp.MixtureOfFiniteMixtures(gamma, randint(1, most + 1))
-    alpha = _alpha_of(options["alpha"] or ("1" if is_known else "gamma:2,4"))
+    alpha = _number_of("alpha", options["alpha"] or ("1" if is_known else "gamma:2,4"), {"gamma": cp.Gamma})
     if name == "py":
-        return cp.PitmanYor(alpha, 0.25 if options["discount"] is None else options["discount"])
+        return cp.PitmanYor(alpha, _number_of("discount", options["discount"] or "0.25", {"beta": cp.Beta}))
     return cp.DirichletProcess(alpha)
-
-
-def _alpha_of(text: str) -> Any:
-    try:
-        if text.startswith("gamma:"):
-            shape, rate = text.removeprefix("gamma:").split(",")
-            return cp.Gamma(float(shape), float(rate))
-        return float(text)
-    except ValueError as error:
-        if str(error).startswith(("shape", "rate")):
-            raise
-        raise click.UsageError(f"--alpha must be a number or gamma:SHAPE,RATE, got {text!r}.") from None

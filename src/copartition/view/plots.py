@@ -249,6 +249,52 @@ def n_clusters(e: Replicates, *, posterior: Target | None = None, ax: Axes | Non
     return _labelled(ax, "number of clusters", "probability")
 
 
+def hyperparameters(
+    e: Replicates, *, posterior: Target | None = None, ax: Axes | None = None, level: float = 0.95
+) -> Axes:
+    """Draw the posterior law of an unknown number, its probabilities in cells with their intervals, and its prior.
+
+    Parameters
+    ----------
+    e : Replicates
+        Of ``hyperparameters(name, edges)``, alone or among others.
+    posterior : Target, optional
+        The target, of which the prior law of the number is drawn too, where it has one that does not depend on others.
+    ax : matplotlib axes, optional
+    level : float
+        Of the intervals.
+    """
+    laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("hyperparameters(")]
+    if len(laws) != 1:
+        raise ValueError(f"e must have the law of one number, as hyperparameters(name, edges), got {len(laws)}.")
+    ax = _axes(ax)
+    part = laws[0]
+    about = part.functionals[0]
+    edges, number = np.array(about["edges"]), about["number"]
+    widths, middles = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    low, high = (np.clip(end, 0.0, 1.0) / widths for end in part.interval(level))
+    heights = np.clip(part.mean, 0.0, 1.0) / widths
+    ax.bar(edges[:-1], heights, widths, align="edge", color=MUTED, alpha=0.6, edgecolor="white", label="posterior")
+    ax.vlines(middles, low, high, color=INK, lw=1.4, label=f"{100 * level:g} % interval")
+    law = None if posterior is None else _law_of(posterior, number)
+    if law is not None:
+        grid = np.linspace(edges[0], edges[-1], 400)[1:-1]
+        ax.plot(grid, np.exp(law.log_density(grid)), "--", color=ACCENT, label="prior")
+    ax.set_ylim(0, 1.1 * max(heights.max(), high.max()))
+    ax.set_xlim(edges[0], edges[-1])
+    ax.legend(frameon=False)
+    return _labelled(ax, number, "density")
+
+
+def _law_of(posterior: Target, number: str) -> Any:
+    """Return the prior law of an unknown number; None where it has none by itself."""
+    groups = [group for group in posterior.groups if number in group.names]
+    if not groups:
+        raise ValueError(f"posterior must have the unknown number {number!r}, got {shorten(posterior)}.")
+    law = groups[0].law
+    return law if len(groups[0].names) == 1 else None
+
+
 def co_clustering(e: Replicates | Consensus, *, ax: Axes | None = None, consensus: Consensus | None = None) -> Axes:
     """Draw the probabilities that points are together, in the order of the consensus clustering.
 
