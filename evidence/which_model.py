@@ -32,6 +32,18 @@ PRIORS = {
     "finite, 2 components": (cp.FiniteMixture(2, 0.6), lambda x: naive.finite_mixture(x, 2, 0.6)),
 }
 
+# A component that has met data knows their columns by name; this one is needed as it was before.
+COMPONENTS = {
+    "mixed": cp.Columns(
+        [
+            ([0, 1], cp.NormalInverseWishart(0.1, 0.5, 2.6, small.NOISE)),
+            (2, cp.NormalInverseGamma(0.0, 0.4, 1.2, 0.9)),
+            (3, cp.Categorical(0.8)),
+            (4, cp.Poisson(1.3, 0.6)),
+            (5, cp.Bernoulli(0.7, 0.9)),
+        ]
+    )
+}
 DATA = {"scalar": small.DATA_1D, "bernoulli": small.YES_NO, "gaps": small.GAPS, "mixed": small.TABLE}
 
 
@@ -54,7 +66,7 @@ def of_every_model() -> list[str]:
         target, density = make()
         cells = []
         for prior, probability in PRIORS.values():
-            posterior = cp.Mixture(DATA.get(name, small.DATA_2D), target.component, prior)
+            posterior = cp.Mixture(DATA.get(name, small.DATA_2D), COMPONENTS.get(name, target.component), prior)
             law = {x: probability(x) for x in PARTITIONS}
             truth = _truth(naive.Mixture(density.log_cluster, law.__getitem__))
             found = cp.log_evidence(posterior, 10.0, replicates=REPLICATES, seed=1, executor=1)

@@ -201,3 +201,16 @@ def test_the_example_with_everything_unknown_writes_what_it_says(tmp_path):
     galaxies_unknown.main(tmp_path, replicates=6)
     for file in ("galaxies-clusters.png", "galaxies-unknown.html"):
         assert (tmp_path / file).stat().st_size > 10_000
+
+
+@pytest.mark.compiled
+def test_page_on_which_model_runs(capsys):
+    """Three models and a precision that takes little time; scales so far apart that the order is certain."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    (code,) = blocks("docs/which-model.md")
+    scope: dict = {}
+    shorter = code.replace("(1, 4, 16, 64, 256)", "(1, 16, 256)").replace("target_stderr=0.1", "target_stderr=1.0")
+    exec(compile(shorter, "docs/which-model.md", "exec"), scope)
+    assert scope["found"].names == ["scale / 16", "scale / 1", "scale / 256"]
+    assert "scale / 16 " in capsys.readouterr().out

@@ -20,6 +20,7 @@ from copartition.runs.powers import (
     OF_POWERS,
     ROUNDS,
     EvidenceError,
+    OutOfTime,
     ReplicatesJob,
     Unmet,
     next_nodes,
@@ -128,6 +129,11 @@ def log_evidence(
         run = _Run(job, target_stderr, limit, place, progress)
         try:
             return run.evidence(-(-fewest // STRATA))
+        except OutOfTime:
+            raise EvidenceError(
+                f"max_seconds, {limit:g}, are over before there is a log evidence: give more of them, or a larger "
+                "target_stderr."
+            ) from None
         except Unmet as error:
             raise EvidenceError(
                 f"Pairs did not meet within max_sweeps, {cap}, coupled sweeps where the likelihood counts to the power "
@@ -173,7 +179,7 @@ class _Run:
     def _pilot(self) -> Curve:
         curve = None
         for _ in range(1 + ROUNDS):
-            curve, seconds, sweeps = next_nodes(self._starts, curve, self._executor, self._progress)
+            curve, seconds, sweeps = next_nodes(self._starts, curve, self._left, self._executor, self._progress)
             self._spend(seconds, sweeps)
         assert curve is not None
         return curve
@@ -182,7 +188,7 @@ class _Run:
         """Run layers of replicates, one in each stratum; return their powers and what they make of the evidence."""
         places = np.array([_uniforms(self._job.seed, layer) for layer in range(first, last)])
         betas = curve.powers((np.arange(STRATA) + places) / STRATA)
-        task = ReplicatesJob(self._starts, betas, curve.burn_ins(betas), first)
+        task = ReplicatesJob(self._starts, betas, curve.burn_ins(betas), first, self._left)
         found, seconds, sweeps = run_pieces(task, betas.size, self._executor, self._progress, "replicates")
         self._of_layers = seconds / (last - first)
         self._spend(seconds, sweeps)
@@ -201,14 +207,16 @@ class _Run:
             )
         return int(min(max(layers + 1, np.ceil(needed)), GROWTH * layers))
 
+    @property
+    def _left(self) -> float:
+        """CPU seconds that are left."""
+        return self._limit - self._seconds
+
     def _spend(self, seconds: float, sweeps: int) -> None:
         self._seconds += seconds
         self._sweeps += sweeps
-        if self._seconds > self._limit:
-            raise EvidenceError(
-                f"max_seconds, {self._limit:g}, are over after {self._seconds:.2g} CPU seconds, before there is a log "
-                "evidence: give more of them, or a larger target_stderr."
-            )
+        if self._left < 0.0:
+            raise OutOfTime
 
 
 def _uniforms(seed: int, layer: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from copartition.core.random import stream
 from copartition.diagnostics.powers import Curve, Node
 from copartition.partition import canonical
 from copartition.runs.everything import run_all
-from copartition.runs.pacing import Pause
+from copartition.runs.pacing import Glance, Pause
 from copartition.runs.replicates import Job, Runner, Settings
 
 EVIDENCE = int.from_bytes(b"evidence", "big")  # of the key of random streams
@@ -39,6 +39,27 @@ class Unmet(RuntimeError):
     """Pairs did not meet in time; its only argument is the power at which they ran."""
 
 
+class OutOfTime(RuntimeError):
+    """A batch of work took more CPU seconds than there were."""
+
+
+class Limited:
+    """A `Pause` that also ends work which has taken too many CPU seconds."""
+
+    def __init__(self, pause: Pause, seconds: float) -> None:
+        self._pause, self._end = pause, time.thread_time() + seconds
+
+    def __call__(self) -> None:
+        """Raise `OutOfTime`, or what the pause raises, where work is to end."""
+        self._pause()
+        if time.thread_time() > self._end:
+            raise OutOfTime
+
+    def tell(self, glance: Glance | None) -> None:
+        """Say what the pair at hand is doing."""
+        self._pause.tell(glance)
+
+
 class Pieces(NamedTuple):
     """What some pieces of work came to: their numbers, CPU seconds, sweeps, and found things, one each."""
 
@@ -48,7 +69,7 @@ class Pieces(NamedTuple):
     found: list[Any]
 
 
-def each_piece(run_one: Any, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
+def each_piece(run_one: Any, numbers: Sequence[int], pause: Any) -> tuple[Pieces, None]:
     """Do some pieces of work, one after another, in this thread."""
     seconds, sweeps, found = [], [], []
     for number in numbers:
@@ -75,7 +96,7 @@ def two_starts(job: Job) -> Starts:
     return Starts(job, replace(job, start=Beginning(canonical(chain.labels))))
 
 
-def _run(job: Job, beta: float, settings: Settings, keys: Sequence[tuple[int, ...]], pause: Pause) -> Any:
+def _run(job: Job, beta: float, settings: Settings, keys: Sequence[tuple[int, ...]], pause: Any) -> Any:
     """Run replicates at one power; return their outcomes."""
     at = replace(job, target=job.target.tempered(beta), settings=settings)
     runner = Runner(at, keys)
@@ -90,18 +111,22 @@ def _run(job: Job, beta: float, settings: Settings, keys: Sequence[tuple[int, ..
 
 @dataclass(frozen=True)
 class PilotJob:
-    """A few pairs from two starts at each of some powers, then as many replicates; `first` is the first power's."""
+    """A few pairs from two starts at each of some powers, then as many replicates; `first` is the first power's.
+
+    `seconds` are the CPU seconds that a batch may take.
+    """
 
     starts: Starts
     betas: tuple[float, ...]
     first: int
+    seconds: float
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
         """Look at some powers, one after another, in this thread."""
         self.starts.asked.prepare()
-        return each_piece(self._look, numbers, pause)
+        return each_piece(self._look, numbers, Limited(pause, self.seconds))
 
-    def _look(self, number: int, pause: Pause) -> tuple[Node, int]:
+    def _look(self, number: int, pause: Any) -> tuple[Node, int]:
         beta, cap = self.betas[number], self.starts.asked.settings.max_sweeps
         lag, sweeps = FIRST_LAG, 0
         for look in range(LOOKS):
@@ -127,7 +152,7 @@ class PilotJob:
             sweeps=float(costs.mean()),
         ), sweeps + int(costs.sum())
 
-    def _both(self, number: int, look: int, settings: Settings, pause: Pause) -> list[Any]:
+    def _both(self, number: int, look: int, settings: Settings, pause: Any) -> list[Any]:
         """Run pairs from the two starts at one power; return their outcomes."""
         return [
             _run(job, self.betas[number], settings, [(*self._key(number, look), start, i) for i in range(PAIRS)], pause)
@@ -142,20 +167,21 @@ class PilotJob:
 class ReplicatesJob:
     """Layers of replicates, each at powers (layers, strata) of its own; `first` is the number of the first layer.
 
-    Layers have the two starts by turns.
+    Layers have the two starts by turns. `seconds` are the CPU seconds that a batch may take.
     """
 
     starts: Starts
     betas: np.ndarray
     burn_ins: np.ndarray
     first: int
+    seconds: float
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
         """Run some replicates, one after another, in this thread."""
         self.starts.asked.prepare()
-        return each_piece(self._replicate, numbers, pause)
+        return each_piece(self._replicate, numbers, Limited(pause, self.seconds))
 
-    def _replicate(self, number: int, pause: Pause) -> tuple[float, int]:
+    def _replicate(self, number: int, pause: Any) -> tuple[float, int]:
         layer, stratum = divmod(number, self.betas.shape[1])
         job = self.starts[(self.first + layer) % 2]
         settings = settings_for(int(self.burn_ins[layer, stratum]), job.settings.max_sweeps)
@@ -178,11 +204,13 @@ def run_pieces(task: Any, count: int, executor: Any, progress: bool, what: str) 
     return [found[i] for i in order], seconds, int(sum(batch.sweeps.sum() for batch in batches))
 
 
-def next_nodes(starts: Starts, curve: Curve | None, executor: Any, progress: bool) -> tuple[Curve, float, int]:
+def next_nodes(
+    starts: Starts, curve: Curve | None, seconds_left: float, executor: Any, progress: bool
+) -> tuple[Curve, float, int]:
     """Look at the first powers, or at more where they tell most; return all, and what that took."""
     known = () if curve is None else curve.nodes
     betas = FIRST_POWERS if curve is None else tuple(curve.next_powers(POWERS_A_ROUND))
     found, seconds, sweeps = run_pieces(
-        PilotJob(starts, betas, len(known)), len(betas), executor, progress, "powers of the pilot"
+        PilotJob(starts, betas, len(known), seconds_left), len(betas), executor, progress, "powers of the pilot"
     )
     return Curve(tuple(sorted([*known, *found]))), seconds, sweeps
