@@ -88,7 +88,7 @@ def test_names_of_rows_and_what_is_asked_for(table):
 
 
 NAMES = [
-    "data", "example", "columns", "component", "mean_weight", "noise_sd", "mean_sd", "mean", "prior", "alpha",
+    "data", "example", "columns", "component", "mean_weight", "scale", "noise_sd", "mean_sd", "mean", "prior", "alpha",
     "discount", "components", "gamma",
 ]  # fmt: skip
 
@@ -128,10 +128,10 @@ def test_the_model_of_a_mixed_table_is_the_one_a_person_would_write(table):
         ({"columns": "weight"}, "NormalInverseWishart", "DirichletProcess(alpha=Gamma(2, 4))"),
         ({"columns": "bill"}, None, None),
         ({"columns": "bill,weight"}, "NormalInverseGamma", "DirichletProcess(alpha=Gamma(2, 4))"),
-        ({"columns": "weight", "noise_sd": 9.0, "mean_sd": 2.0}, "Gaussian", "DirichletProcess(alpha=1.0)"),
+        ({"columns": "weight", "noise_sd": "9.0", "mean_sd": "2.0"}, "Gaussian", "DirichletProcess(alpha=1.0)"),
         ({"columns": "weight", "alpha": "0.5"}, "NormalInverseWishart", "DirichletProcess(alpha=0.5)"),
         (
-            {"columns": "weight", "prior": "py", "alpha": "gamma:1,2", "discount": 0.1},
+            {"columns": "weight", "prior": "py", "alpha": "gamma:1,2", "discount": "0.1"},
             "NormalInverseWishart",
             "PitmanYor",
         ),

@@ -377,7 +377,7 @@ def test_priors_say_what_they_are(name):
         (lambda: DirichletProcess("one"), "alpha must be a positive number, got 'one'"),
         (lambda: PitmanYor(1.0, 1.0), "discount must be a number from 0 to below 1, got 1.0"),
         (lambda: PitmanYor(1.0, math.nan), "discount must be a number from 0 to below 1, got nan"),
-        (lambda: PitmanYor(1.0, None), "discount must be a number from 0 to below 1, got None"),
+        (lambda: PitmanYor(1.0, None), "discount must be a number from 0 to below 1, or a Beta law, got None"),
         (lambda: PitmanYor(-0.5, 0.5), "alpha must be finite and above -discount, -0.5, got -0.5"),
         (lambda: PitmanYor(0.0, 0.0), "alpha must be positive and finite, got 0.0"),
         (lambda: PitmanYor("a", 0.5), "alpha must be a number above -discount, or a Gamma law, got 'a'"),
