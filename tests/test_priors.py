@@ -211,7 +211,7 @@ def test_a_known_concentration_needs_one_number_and_no_discount_is_the_dirichlet
 
 
 @pytest.mark.parametrize("name", PRIORS)
-@pytest.mark.parametrize("n", [1, 2, 7])
+@pytest.mark.parametrize("n", [1, 2, 7, 24])
 def test_tables_have_the_promised_lengths(name, n):
     prior, _ = PRIORS[name]
     assert len(prior.log_size(n)) == n + 1

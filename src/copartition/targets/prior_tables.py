@@ -146,7 +146,7 @@ def tabulated(
         halved = []
         for (first, end), x, y, answer in zip(pending, nodes, tests, answers, strict=True):
             if len(x) == end - first + 1:
-                values[first : end + 1] = answer
+                values[first : end + 1] = answer[: len(x)]  # as many as nodes may have been tested too
                 continue
             at_nodes, at_tests = answer[: len(x)], answer[len(x) :]
             if np.all(np.abs(interpolated(x, at_nodes, y) - at_tests) <= tolerance(y)):
