@@ -77,6 +77,11 @@ inverse_gamma, gamma, normal = (getattr(scipy.stats, name) for name in ("invgamm
 PRIOR = cp.DirichletProcess(ALPHA)
 
 
+def scalar_target():
+    """A target without unknown numbers."""
+    return cp.Mixture(DATA_1D, cp.Gaussian(noise_sd=0.8, mean_sd=1.7), PRIOR)
+
+
 def spherical():
     target = cp.Mixture(DATA_1D, cp.TiedGaussian("spherical", mean=0.3, mean_weight=0.4, shape=2.0, scale=0.9), PRIOR)
     log_data = of_columns(DATA_1D[:, None], lambda v: [tied_column(v[0], 0.4, 0.3)])

@@ -9,13 +9,18 @@ import copartition as cp
 import naive
 import small
 import small_numbers
+from conftest import JIT_DISABLED
+from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import Step
+from copartition.chains.tempered import State, Tempered
 from copartition.core.compiling import kernel, member
 from copartition.core.numbers import renew_all
+from copartition.core.random import stream
 from copartition.core.state import MODEL_X, MODEL_Y, PLACE, STEPS, X, Y, step_pair_signature
 from copartition.core.status import DONE
 from copartition.core.sweeps import sweep_pair
 from test_estimator import job_for, run
+from test_sweeps import chi_square_is_plausible
 
 EXACT = ("spherical", "full", "gaussian_mean", "gaussian_gaps", "gamma_scale", "discount")
 REPLICATES = 20_000
@@ -145,3 +150,108 @@ def log_marginal(x, labels, kappa, m):
         total += 0.5 * np.log(kappa / (kappa + n))
         scale += 0.5 * np.sum((cells - cells.mean()) ** 2) + 0.5 * kappa * n / (kappa + n) * (cells.mean() - m) ** 2
     return total + gammaln(shape) - shape * np.log(scale)
+
+
+@pytest.mark.compiled
+def test_cells_of_a_number_have_their_probabilities():
+    """The posterior law of the variance, mixed exactly over partitions; 20,000 replicates, false alarm 1e-4."""
+    from scipy.stats import invgamma
+
+    case, states, law, means = small_numbers.integrated("spherical")
+    edges = np.array([0.0, 0.3, 0.6, 1.0, 2.0, 100.0])
+    shape = 2.0 + 2.5  # the same for all partitions, so that the scale follows from the mean
+    cdf = sum(p * invgamma(shape, scale=m[0] * (shape - 1.0)).cdf(edges) for p, m in zip(law, means, strict=True))
+    functional = cp.hyperparameters("variance", edges)
+    e = cp.estimate(case.target, functional, replicates=REPLICATES, burn_in=3, min_sweeps=12, lag=3, seed=4)
+    assert len(states) == len(law)
+    assert np.abs((e.mean - np.diff(cdf)) / e.stderr).max() < 4.5
+    assert e.components[1] == "variance in 0.3 to 0.6"
+    ax = cp.plots.hyperparameters(e, posterior=case.target)
+    assert ax.get_xlabel() == "variance"
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == {"posterior", "95 % interval", "prior"}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["spherical", "discount"])
+def test_tempered_chains_swap_numbers_along_with_partitions(name):
+    """The first of three tempered chains has the law of the target; false alarm 1e-6 and 1e-4."""
+    case, states, law, means = small_numbers.integrated(name)
+    target, ladder = case.target, np.array([1.0, 0.6, 0.2])
+    start = State(np.zeros((3, 5), dtype=np.int64), np.tile(target.model.numbers, (3, 1)), stream(4, 0))
+    tempered = Tempered(target, Step(0), ladder, start)
+    number = {state: s for s, state in enumerate(states)}
+    counts, draws, values = np.zeros(len(states)), 1500, []
+    for t in range(4 * draws):
+        _, chain = tempered.advance(t % 2 == 1)
+        if t % 4 == 3:
+            counts[number[naive.canonical(chain.labels.tolist())]] += 1
+            values.append(tempered.state.numbers[0, 0])
+    assert tempered.accepted.min() > 0
+    assert chi_square_is_plausible(counts, draws * law, 1e-6)
+    error = np.std(values) / np.sqrt(draws) * 1.5  # draws are not quite independent
+    assert abs(np.mean(values) - law @ means[:, 0]) < 4 * error
+
+
+def test_posteriors_with_unknown_numbers_are_tuned_and_looked_at():
+    target = cp.Mixture(np.r_[np.zeros(4), np.full(4, 3.0)] + np.arange(8) / 9, cp.TiedGaussian("spherical"))
+    modes = cp.find_modes(target, sweeps=12 if JIT_DISABLED else 300, seed=1)
+    assert modes.best.shape == (8,)
+    labels = cp.Start("one_cluster", sweeps=2, split_merge=1)
+    e = cp.estimate(target, cp.hyperparameters(), replicates=3, burn_in=2, min_sweeps=4, lag=2, init=labels, seed=1)
+    assert np.isfinite(e.values).all()
+
+
+MISTAKES = [
+    (lambda: cp.TiedGaussian("round"), "covariance must be 'spherical', 'diagonal' or 'full', got 'round'"),
+    (lambda: cp.TiedGaussian("full", shape=2.0), "shape must be left out for full covariances"),
+    (lambda: cp.TiedGaussian("diagonal", degrees_of_freedom=4.0), "degrees_of_freedom must be left out for diagonal"),
+    (lambda: cp.TiedGaussian("spherical", scale=[1.0, 2.0]), "scale must be one number for spherical covariances"),
+    (lambda: cp.TiedGaussian(mean=cp.Gamma(2, 1)), r"mean must be numbers or a Normal law, got Gamma\(2, 1\)"),
+    (lambda: cp.NormalInverseGamma(scale=cp.Normal(0, 1)), "scale must be a number, a Gamma, an InverseGamma"),
+    (
+        lambda: cp.Gaussian(noise_cov=[[1.0]], mean_sd=cp.Gamma(2, 1)),
+        "Gaussian with noise_cov or mean_cov has no unknown",
+    ),
+    (lambda: cp.LogUniform(3, 2), "high must be above low, 3, got 2"),
+    (lambda: cp.PitmanYor(-0.2, cp.Beta(1, 1)), "alpha must be positive where the discount is unknown, got -0.2"),
+    (lambda: cp.hyperparameters("variance"), "hyperparameters needs a name and edges, or neither"),
+    (lambda: cp.hyperparameters("variance", [1.0, 0.5]), "edges must be two or more numbers in rising order"),
+    (lambda: cp.OnGrid("theta", [1.0, 1.0]), "values of OnGrid must be different numbers"),
+    (lambda: cp.Drawn(["a", "b"], [1.0]), "initial of Drawn must have a number for each"),
+    (
+        lambda: cp.Unknowns([cp.OnGrid("theta", [1.0])]),
+        "weigh of Unknowns must be given, because a number is on a grid",
+    ),
+    (lambda: cp.Unknowns([cp.Drawn(["a"], [1.0])]), "draw and log_density of Unknowns must be given"),
+    (
+        lambda: cp.Mixture([[1.0, 2.0], [2.0, np.nan]], cp.TiedGaussian("full")),
+        r"data of TiedGaussian\('full'\) must have every cell",
+    ),
+    (
+        lambda: cp.Mixture(np.eye(3), cp.NormalInverseGamma(mean_weight=[1.0, 2.0, 1.0], scale=cp.Gamma(1, 1))),
+        "mean_weight must be the same for all columns where a number of NormalInverseGamma is unknown",
+    ),
+    (lambda: cp.log_density(small_numbers.spherical().target, [0] * 5), "numbers must be given .* variance is unknown"),
+    (lambda: cp.log_density(small_numbers.spherical().target, [0] * 5, [1.0, 2.0]), "numbers must be 1 number"),
+    (lambda: cp.log_density(small_numbers.discount().target, [0] * 5, [0.2]), "numbers must have a value of its grid"),
+    (
+        lambda: cp.sample(small_numbers.scalar_target(), cp.hyperparameters(), sweeps=1, burn_in=0),
+        "hyperparameters needs a target with unknown numbers",
+    ),
+    (
+        lambda: cp.sample(small_numbers.spherical().target, cp.hyperparameters("scale", [0, 1]), sweeps=1, burn_in=0),
+        "name must be one of the unknown numbers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), MISTAKES)
+def test_mistakes_are_told_in_one_sentence(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
+
+
+def test_a_chain_with_unknown_numbers_needs_a_target_of_its_own():
+    target = small_numbers.spherical().target
+    with pytest.raises(ValueError, match="must be run with a target of its own"):
+        advance_chain(target, Step(0), chain_at(target, np.zeros(5, dtype=np.int64)), stream(1, 1), 1)
