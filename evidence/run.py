@@ -19,6 +19,7 @@ import estimates  # noqa: E402
 import sooner  # noqa: E402
 import streaming  # noqa: E402
 import trust  # noqa: E402
+import unknown_numbers  # noqa: E402
 import which_model  # noqa: E402
 
 HEAD = [
@@ -43,14 +44,16 @@ def written() -> dict[str, list[str]]:
 
 def main(words: list[str]) -> None:
     """Run the parts asked for, and write the page after each."""
-    everything = estimates.PARTS | trust.PARTS | sooner.PARTS | streaming.PARTS | which_model.PARTS
-    page = {title: lines for title, lines in written().items() if title in everything}
+    everything = (
+        estimates.PARTS | unknown_numbers.PARTS | trust.PARTS | sooner.PARTS | streaming.PARTS | which_model.PARTS
+    )
     for title, part in everything.items():
         if words and not any(word.lower() in title.lower() for word in words):
             continue
         begin = time.perf_counter()
         print(f"## {title}", flush=True)
-        page[title] = [*(inspect.getdoc(part) or "").splitlines(), "", *part()]
+        lines = [*(inspect.getdoc(part) or "").splitlines(), "", *part()]
+        page = written() | {title: lines}  # as it is now: another run may have written in the meantime
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
         body = [f"## {name}\n\n" + "\n".join(page[name]).strip() for name in everything if name in page]
         PAGE.write_text("\n\n".join(["\n".join(HEAD), *body]) + "\n")

@@ -115,7 +115,7 @@ def test_example_on_meeting_writes_its_picture(tmp_path, capsys):
 @pytest.mark.compiled
 def test_own_target_page_is_the_example(tmp_path):
     """The page's code, put together into a file, gives the same law as `examples/bernoulli.py`."""
-    function, component, direct, merge, _, check = blocks("docs/own-target.md")
+    function, component, direct, merge, _, _, _, check = blocks("docs/own-target.md")
     answers = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(float)
     file = tmp_path / "page.py"
     file.write_text(
@@ -164,7 +164,7 @@ def test_links_in_the_documents_lead_somewhere():
 
 @pytest.mark.compiled
 def test_what_the_page_on_own_targets_keeps_is_the_range_of_every_cluster(tmp_path):
-    function, *_, keeping, _ = blocks("docs/own-target.md")
+    function, _, _, _, keeping, *_ = blocks("docs/own-target.md")
     file = tmp_path / "page.py"
     given = (
         "import numpy as np\npoints, prior = np.array([[1.0], [0.0], [1.0], [0.0], [1.0]]), cp.DirichletProcess(1.0)"
@@ -214,3 +214,17 @@ def test_page_on_which_model_runs(capsys):
     exec(compile(shorter, "docs/which-model.md", "exec"), scope)
     assert scope["found"].names == ["scale / 16", "scale / 1", "scale / 256"]
     assert "scale / 16 " in capsys.readouterr().out
+
+
+@pytest.mark.compiled
+def test_page_on_unknown_numbers_runs(capsys):
+    """A precision that takes little time."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    code = "\n".join(blocks("docs/hyperparameters.md")).replace("target_stderr=0.05", "target_stderr=0.5")
+    scope: dict = {}
+    exec(compile(code.replace("replicates=200", "replicates=20"), "docs/hyperparameters.md", "exec"), scope)
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "['mean_weight', 'mean', 'variance']"
+    assert float(out[-1]) == pytest.approx(0.13, abs=0.03)  # as the page says
+    assert scope["e"].components[0] == "n_clusters"
