@@ -71,7 +71,9 @@ def test_lists_go_on_in_larger_arrays(rng):
 
 def numbers_in(value):
     """How many numbers the arrays of a tuple hold, those of tuples in it included."""
-    return value.size if isinstance(value, np.ndarray) else sum(numbers_in(one) for one in value)
+    if isinstance(value, np.ndarray):
+        return value.size
+    return sum(numbers_in(one) for one in value) if isinstance(value, tuple) else 1
 
 
 @pytest.mark.parametrize("coupling", ["transport", "path"])

@@ -34,7 +34,7 @@ from copartition.core.steps import (
 )
 from copartition.core.types import int2, uint1
 from copartition.core.whole_sweeps import PARTED
-from copartition.targets.kinds.block import FIELDS, Place
+from copartition.targets.kinds.block import FIELDS, FIRST, Place
 from copartition.targets.kinds.wishart import MEAN_WEIGHT, WISHART, kept_width
 from test_sweeps import assert_books_are_right
 from test_whole_sweeps import one_more
@@ -48,7 +48,7 @@ N_POINTS = 10 if JIT_DISABLED else 40
 def places_of(target):
     """Where the blocks of a target with unknown covariances stand."""
     numbers = target.model.integers
-    every = [Place(*numbers[1 + FIELDS * block :][:FIELDS]) for block in range(numbers[0])]
+    every = [Place(*numbers[FIRST + FIELDS * block :][:FIELDS]) for block in range(numbers[0])]
     return [place for place in every if place.kind == WISHART]
 
 

@@ -38,19 +38,20 @@ def count_of(chain, place, k, j):
 
 
 @outline
-def factorise(matrix, size):
+def factorise(matrix, width):
     """Replace the lower half of a matrix, row by row, by its Cholesky factor; return the log determinant."""
     total = 0.0
-    for i in range(size):
+    for i in range(width):
+        row = matrix[i * width :]
         for j in range(i + 1):
-            value = matrix[i * size + j]
+            upper, value = matrix[j * width :], row[j]
             for m in range(j):
-                value -= matrix[i * size + m] * matrix[j * size + m]
+                value -= row[m] * upper[m]
             if i == j:
                 total += math.log(value)
-                matrix[i * size + i] = math.sqrt(value)
+                row[i] = math.sqrt(value)
             else:
-                matrix[i * size + j] = value / matrix[j * size + j]
+                row[j] = value / upper[j]
     return total
 
 

@@ -34,6 +34,7 @@ from typing import Any
 
 from copartition.core.compiling import inner, outline
 from copartition.targets.kinds.block import place_of
+from copartition.targets.kinds.hyper import factorise
 
 WISHART = 1
 
@@ -266,7 +267,7 @@ def log_det_of_both(chain, place, a, b, weight):
         for j in range(i + 1):
             row[j] += apart * difference * (mean_a[j] - mean_b[j])
             row[j] -= towards_prior * average * (of_a * mean_a[j] + of_b * mean_b[j]) / both
-    return log_det_of(psi, width)
+    return factorise(psi, width)
 
 
 @outline
@@ -289,21 +290,3 @@ def add_psi(chain, place, k):
             row, l_i = psi[i * width :], column[i]
             for j in range(m, i + 1):
                 row[j] += l_i * column[j]
-
-
-@outline
-def log_det_of(matrix, width):
-    """Return the log determinant of a matrix of which the lower half is given, by its Cholesky factor, in place."""
-    total = 0.0
-    for i in range(width):
-        row = matrix[i * width :]
-        for j in range(i + 1):
-            upper, value = matrix[j * width :], row[j]
-            for m in range(j):
-                value -= row[m] * upper[m]
-            if i == j:
-                total += math.log(value)
-                row[i] = math.sqrt(value)
-            else:
-                row[j] = value / upper[j]
-    return total
