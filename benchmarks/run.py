@@ -7,6 +7,7 @@ from pathlib import Path
 
 import answers
 import clients
+import draws
 import meetings
 import models
 import real
@@ -21,6 +22,7 @@ PARTS = {
     "versions": versions.measure,
     "sweeps": sweeps.measure,
     "models": models.measure,
+    "draws": draws.measure,
     "solver": solver.measure,
     "scaling": scaling.measure,
     "runs": runs.measure,

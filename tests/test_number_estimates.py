@@ -212,6 +212,10 @@ MISTAKES = [
         lambda: cp.Gaussian(noise_cov=[[1.0]], mean_sd=cp.Gamma(2, 1)),
         "Gaussian with noise_cov or mean_cov has no unknown",
     ),
+    (
+        lambda: cp.Mixture(np.zeros((2000, 2)), cp.Gaussian(noise_sd=cp.LogUniform(0.1, 10), mean_sd=1.0)),
+        "noise_sd must have a law that is not so wide.* take TiedGaussian",
+    ),
     (lambda: cp.LogUniform(3, 2), "high must be above low, 3, got 2"),
     (lambda: cp.PitmanYor(-0.2, cp.Beta(1, 1)), "alpha must be positive where the discount is unknown, got -0.2"),
     (lambda: cp.hyperparameters("variance"), "hyperparameters needs a name and edges, or neither"),
@@ -220,7 +224,7 @@ MISTAKES = [
     (lambda: cp.Drawn(["a", "b"], [1.0]), "initial of Drawn must have a number for each"),
     (
         lambda: cp.Unknowns([cp.OnGrid("theta", [1.0])]),
-        "weigh of Unknowns must be given, because a number is on a grid",
+        "weigh of Unknowns must be given, because a number",
     ),
     (lambda: cp.Unknowns([cp.Drawn(["a"], [1.0])]), "draw and log_density of Unknowns must be given"),
     (

@@ -41,6 +41,7 @@ from copartition.targets.unknown_prior import column_names, laws_in, scale_grid
 from copartition.validation import column_array, finite_array, plain, positive_array, positive_definite, shorten
 
 COLUMNS_AT_A_TIME = 32
+STEPS = 3.0  # of a grid of the noise, at most, in standard deviations of what data tell of it
 
 
 @log_predictive
@@ -207,7 +208,9 @@ class Gaussian(BlockComponent):
         names = column_names("mean", cells)
         groups += [(MEAN, j, Drawn([names[j]], float(one.mean), one)) for j, one in enumerate(of_columns)]
         if "noise_sd" in laws:
-            groups.append((SPREAD, 0, scale_grid("noise_sd", laws["noise_sd"], spread)))
+            grid = scale_grid("noise_sd", laws["noise_sd"], spread)
+            _check_grid_of_noise(grid.values, float(known["cells"].sum()), laws["noise_sd"])
+            groups.append((SPREAD, 0, grid))
         sds = {
             name: np.ones(width) if name in laws else column_array(name, getattr(self, name), width)
             for name in ("noise_sd", "mean_sd")
@@ -330,6 +333,17 @@ class Gaussian(BlockComponent):
         elif np.any(np.asarray(self.mean) != 0):
             shown.append(f"mean={plain(self.mean)}")
         return f"Gaussian({', '.join(shown)})"
+
+
+def _check_grid_of_noise(values: np.ndarray, n_cells: float, law: Any) -> None:
+    """Refuse a grid whose steps are much longer than many data allow: the number would be stuck at one value."""
+    step, sd = float(np.log(values[1] / values[0])), 1.0 / np.sqrt(2.0 * n_cells)
+    if step > STEPS * sd:
+        raise ValueError(
+            f"noise_sd must have a law that is not so wide, got {law!r}, of which {len(values)} values are "
+            f"{100 * step:.2g} % apart, where {n_cells:.0f} cells tell it to within {100 * sd:.2g} %; take "
+            "TiedGaussian, whose noise is on no grid, or a narrower LogUniform."
+        )
 
 
 def _complete(cells: Cells) -> np.ndarray:
