@@ -10,6 +10,9 @@ them
 - is large enough to matter: more than `MATTERS` standard deviations of the log density along a chain; more than
   `MATTERS_TOGETHER` in co-clustering.
 
+Where numbers of the target are unknown, the log density of a partition given these numbers goes up and down with them,
+slowly, and only co-clustering counts.
+
 From this, in this order:
 
 1. Tempered chains agree with each other, from four different starts, so they have found where the probability is; and
@@ -292,12 +295,13 @@ def _gap(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).mean()) if len(a) else 0.0
 
 
-def verdict_on(ordinary: Seen, tempered: Seen, in_density: Gaps, in_pairs: Gaps) -> str:
-    """Return the verdict, by the rule at the top of this file."""
-    settled = not (in_density.tempered_apart or in_pairs.tempered_apart)
-    if settled and (in_density.groups_apart or in_pairs.groups_apart):
+def verdict_on(ordinary: Seen, tempered: Seen, in_density: Gaps, in_pairs: Gaps, by_density: bool = True) -> str:
+    """Return the verdict, by the rule at the top of this file; `by_density`: whether log densities count."""
+    counted = (in_density, in_pairs) if by_density else (in_pairs,)
+    settled = not any(gaps.tempered_apart for gaps in counted)
+    if settled and any(gaps.groups_apart for gaps in counted):
         return HIDDEN
-    if in_density.ordinary_apart or in_pairs.ordinary_apart:
+    if any(gaps.ordinary_apart for gaps in counted):
         return APART
     if settled:
         return NONE

@@ -154,7 +154,7 @@ def look_for_modes(
             states = [piece.state for piece in pieces]
             for parts, piece in zip(tempered, pieces, strict=True):
                 parts.append(piece)
-            judged = _judge(ordinary, tempered)
+            judged = _judge(ordinary, tempered, by_density=not target.numbers)
             if judged.verdict != UNSETTLED:
                 break
     every = [piece for parts in tempered for piece in parts]
@@ -380,10 +380,10 @@ class _Judged(NamedTuple):
     verdict: str
 
 
-def _judge(ordinary: list[Piece], tempered: list[list[Piece]]) -> _Judged:
+def _judge(ordinary: list[Piece], tempered: list[list[Piece]], by_density: bool) -> _Judged:
     seen = _seen([[piece] for piece in ordinary]), _seen(tempered)
     in_density, in_pairs = log_density_gaps(*seen), co_clustering_gaps(*seen)
-    return _Judged(*seen, in_density, in_pairs, verdict_on(*seen, in_density, in_pairs))
+    return _Judged(*seen, in_density, in_pairs, verdict_on(*seen, in_density, in_pairs, by_density))
 
 
 def _seen(parts: list[list[Piece]]) -> Seen:
