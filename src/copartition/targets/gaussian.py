@@ -41,7 +41,7 @@ from copartition.targets.unknown_prior import column_names, laws_in, scale_grid
 from copartition.validation import column_array, finite_array, plain, positive_array, positive_definite, shorten
 
 COLUMNS_AT_A_TIME = 32
-STEPS = 3.0  # of a grid of the noise, at most, in standard deviations of what data tell of it
+STEPS = 2.0  # of a grid of the noise, at most, in standard deviations of what data tell of it
 
 
 @log_predictive
