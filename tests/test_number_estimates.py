@@ -9,7 +9,6 @@ import copartition as cp
 import naive
 import small
 import small_numbers
-from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import Step
 from copartition.chains.tempered import State, Tempered
@@ -192,9 +191,10 @@ def test_tempered_chains_swap_numbers_along_with_partitions(name):
     assert abs(np.mean(values) - law @ means[:, 0]) < 4 * error
 
 
-def test_posteriors_with_unknown_numbers_are_tuned_and_looked_at():
+@pytest.mark.compiled
+def test_posteriors_with_unknown_numbers_are_looked_at_and_start_anywhere():
     target = cp.Mixture(np.r_[np.zeros(4), np.full(4, 3.0)] + np.arange(8) / 9, cp.TiedGaussian("spherical"))
-    modes = cp.find_modes(target, sweeps=12 if JIT_DISABLED else 300, seed=1)
+    modes = cp.find_modes(target, sweeps=300, seed=1)
     assert modes.best.shape == (8,)
     labels = cp.Start("one_cluster", sweeps=2, split_merge=1)
     e = cp.estimate(target, cp.hyperparameters(), replicates=3, burn_in=2, min_sweeps=4, lag=2, init=labels, seed=1)
