@@ -400,6 +400,7 @@ def table(tmp_path):
 KNOWN = ("--noise-sd", 1, "--alpha", 1)
 
 
+@pytest.mark.compiled
 def test_compare_on_the_command_line(hasty, table):
     models = ("--model", "near=--mean-sd 1", "--model", "far=--mean-sd 4")
     plain = call(table, "--columns", "x", *KNOWN, *models, "--stderr", 5)
