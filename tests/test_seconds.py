@@ -79,7 +79,7 @@ def warm(request):
 @pytest.mark.parametrize("warm", every_run.RUNS, indirect=True, ids=list(every_run.RUNS))
 def test_no_run_counts_what_it_compiles(warm, forgetful, request):
     name = request.node.callspec.id
-    assert warm["seconds"].sum() < 0.4  # small runs: a tenth of that or less, in truth
     again = every_run.RUNS[name](1)
     assert len(forgetful) >= 4
-    assert again["seconds"].sum() < 0.4
+    # Compared with a run for which nothing had to be compiled: a look for modes is half a second of calls by itself.
+    assert again["seconds"].sum() < warm["seconds"].sum() + 0.4
