@@ -369,9 +369,10 @@ def prior_n_clusters(prior: Prior, n_points: int) -> np.ndarray:
     array([0.   , 0.25 , 0.458, 0.25 , 0.042])
     """
     n_points = integer("n_points", n_points, 1)
-    unknown = getattr(prior, "unknown", None)
+    own: Any = prior  # those with an unknown number can be had with every value of it
+    unknown = getattr(own, "unknown", None)
     if unknown is not None:
-        laws = [prior_n_clusters(prior.at(value), n_points) for value in unknown.values]  # type: ignore[attr-defined]
+        laws = [prior_n_clusters(own.at(value), n_points) for value in unknown.values]
         return np.exp(unknown.log_prior) @ np.array(laws)
     log_size, log_new = check_prior(prior).log_size(n_points), prior.log_new(n_points)
     expected = prior.expected_clusters(n_points) if isinstance(prior, OURS) and type(prior) in OURS else None

@@ -27,11 +27,6 @@ PER_COLUMN = 12
 SCATTER, SCALES, FACTOR = range(3)
 
 
-def own_width(n_columns: int, is_full: bool) -> int:
-    """Return how many parameters there are for unknown numbers."""
-    return COLUMNS + PER_COLUMN * n_columns + (3 * n_columns * n_columns if is_full else 0)
-
-
 AT_A_TIME = 8  # clusters, of which one logarithm is taken
 
 
