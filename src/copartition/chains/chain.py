@@ -111,7 +111,7 @@ def conditional(target: Target, labels: Any, n: int, numbers: Any = None) -> np.
     -------
     numpy.ndarray
         Probabilities of joining each cluster of the other points, in the order of their first points, and, last,
-        of a new cluster.
+        of a new cluster. A point whose cluster is known (see `Target`) stays where it is.
 
     Examples
     --------
@@ -128,7 +128,9 @@ def conditional(target: Target, labels: Any, n: int, numbers: Any = None) -> np.
     # Point n comes last in the numbering, so that taking it out leaves the clusters of the others in their order.
     order = np.r_[np.delete(np.arange(target.n_points), n), n]
     arranged = np.empty(target.n_points, dtype=np.int64)
-    arranged[order] = canonical(label_array("labels", labels, target.n_points)[order])
+    given = label_array("labels", labels, target.n_points)
+    target.constraint.check(given, "labels", None if target.constraint.labels[n] >= 0 else n)
+    arranged[order] = canonical(given[order])
     others = int(np.delete(arranged, n).max(initial=-1)) + 1
     if 0 < target.model.palette < others:
         raise ValueError(f"labels must have at most {target.model.palette} clusters besides point {n}, got {others}.")

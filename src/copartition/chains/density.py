@@ -1,4 +1,4 @@
-"""The log density of a partition, for targets that are exchangeable."""
+"""The log density of a partition, for targets that are exchangeable or say what it is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.chain import chain_at, grown_or_refused, with_numbers
+from copartition.chains.chain import advance_chain, chain_at, grown_or_refused, with_numbers
 from copartition.chains.step import Step, objection_to_moves
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.state import Chain, Stepper
 from copartition.core.status import DONE
+from copartition.core.steps import evaluate_chain
 from copartition.core.tempering import make_weighed_steps
 from copartition.targets.base import Target, check_target, opened_of
 from copartition.validation import shorten
@@ -22,7 +23,7 @@ class Density:
     Parameters
     ----------
     target : Target
-        An exchangeable one: see `check_density`. Where numbers are unknown, that of the chain.
+        One that has a density: see `check_density`. Where numbers are unknown, that of the chain.
     """
 
     def __init__(self, target: Target) -> None:
@@ -34,8 +35,13 @@ class Density:
 
         Numbers that are unknown are those of the chain then.
         """
-        progress = np.zeros(2, dtype=np.int64)
         model, law = self.target.model, self.target.law
+        if self.target.log_likelihood is not None:
+            chain = advance_chain(self.target, stepper, chain, random, steps)
+            value = np.zeros(1)
+            evaluate_chain(model, law, chain, self.target.log_likelihood, np.zeros(0), value)
+            return chain, float(value[0])
+        progress = np.zeros(2, dtype=np.int64)
         while True:
             status = make_weighed_steps(model, law, chain, stepper, random, progress, self._side, steps)
             if status == DONE:
@@ -59,7 +65,7 @@ class Density:
 def check_density(target: Target, what: str) -> Target:
     """Return a target that has a density of partitions for `what`, which needs it."""
     check_target(target)
-    if reason := objection_to_moves(target):
+    if target.log_likelihood is None and (reason := objection_to_moves(target)):
         reason = reason.replace("split-merge moves need", "it needs")
         raise ValueError(f"{what} knows no log density of {shorten(target)}: {reason}.")
     return target
@@ -74,7 +80,7 @@ def log_density(target: Target, labels: Any, numbers: Any = None) -> float:
     Parameters
     ----------
     target : Target
-        A `Mixture`, or a target that promises to be exchangeable.
+        A `Mixture`, a `BlockModel`, or a target that promises to be exchangeable.
     labels : array of int
         A label for each point.
     numbers : array of float, optional

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copartition.core.neighbours import rank_neighbours
-from copartition.core.room import BlockPlan, empty_chain, widths_of
+from copartition.core.room import NO_BLOCKS, BlockPlan, empty_chain, widths_of
 from copartition.targets.base import Target
 from copartition.validation import integer
 
@@ -71,6 +71,8 @@ def as_updates(blocks: BlockUpdates | int | None) -> BlockUpdates | None:
 
 def nearest(target: Target, points: np.ndarray, candidates: np.ndarray, width: int) -> np.ndarray:
     """Return the candidates that are nearest to each point, the nearest first, -1 where there are not so many."""
+    if target.law.in_place:
+        return target.nearest(points, candidates, width)
     chain = empty_chain(target.n_points, widths_of(target.model), len(candidates) + 1)
     found = np.full((len(points), width), -1, dtype=np.int32)
     rank_neighbours(target.model, target.law, chain, points, candidates, np.zeros(width), found)
@@ -88,13 +90,16 @@ def partners_of(target: Target) -> np.ndarray:
     everyone = np.arange(target.n_points)
     candidates = _compared(everyone)
     found = nearest(target, everyone, candidates, min(PARTNERS, len(candidates) - 1))
-    # A row that is not full, because densities were no numbers, would give no partner.
-    return found if found.size and found.min() >= 0 else np.zeros((0, 0), dtype=np.int32)
+    # A row that is empty, because densities were no numbers, would give no partner.
+    return found if found.size and found.max(axis=1).min() >= 0 else np.zeros((0, 0), dtype=np.int32)
 
 
 def plan_blocks(target: Target, blocks: BlockUpdates) -> BlockPlan:
     """Return updates of blocks as kernels take them, with the lists of near points."""
     anchors = np.arange(target.n_points) if blocks.points is None else np.array(blocks.points, dtype=np.int64)
+    anchors = anchors[target.constraint.labels[np.minimum(anchors, target.n_points - 1)] < 0]  # others stay
+    if len(anchors) == 0:
+        return NO_BLOCKS
     if anchors[-1] >= target.n_points:
         raise ValueError(
             f"points of BlockUpdates must be below the number of points, {target.n_points}, got {anchors[-1]}."

@@ -60,7 +60,8 @@ class Beginning(NamedTuple):
     Attributes
     ----------
     labels : int64 array (n_points)
-        A partition; those of a random one are all the number in `RANDOM_STARTS`.
+        A partition; points that are drawn have the number in `RANDOM_STARTS`, which is all but those whose cluster is
+        known.
     sweeps, split_merge : int
         The run that follows.
     """
@@ -72,7 +73,7 @@ class Beginning(NamedTuple):
     @property
     def is_random(self) -> bool:
         """Whether the partition is drawn."""
-        return bool(self.labels[0] < 0)
+        return bool(self.labels.min() < 0)
 
     @property
     def is_fixed(self) -> bool:
@@ -108,7 +109,7 @@ def _check_labels(target: Target, init: Any) -> np.ndarray:
             "number of points, to draw from; take 'sequential' or labels."
         )
     if init in RANDOM_STARTS:
-        return np.full(target.n_points, RANDOM_STARTS[init], dtype=np.int64)
+        return target.constraint.fixed(RANDOM_STARTS[init])
     labels = target.start_labels(init)
     if labels is None:
         drawn = RANDOM_STARTS if target.prior is not None else ["sequential"]
@@ -143,6 +144,6 @@ def _fill(target: Target, chain: Chain, start: Beginning, random: np.ndarray) ->
 def start_refusal(status: int, start: Beginning, n: int) -> ValueError:
     """Return the error for a start that stopped at point `n`."""
     if status == IMPOSSIBLE and start.is_random:
-        name = next(name for name, number in RANDOM_STARTS.items() if number == start.labels[0])
+        name = next(name for name, number in RANDOM_STARTS.items() if number == start.labels.min())
         return ValueError(f"init {name!r} came to point {n} when no cluster could take it; choose another start.")
     return refusal(status, n)

@@ -9,8 +9,8 @@ import numpy as np
 
 from copartition.core.compiling import Kernel
 from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, moves_of, widths_of
-from copartition.core.state import Coupled, Stepper
-from copartition.core.steps import grow_row, log_weights, step_chain, step_pair
+from copartition.core.state import Chain, Coupled, Stepper
+from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain, step_chain, step_pair
 from copartition.couplings.base import Coupling
 from copartition.couplings.independent import Independent
 from copartition.targets.base import Target
@@ -72,6 +72,8 @@ def objection_to_moves(target: Target) -> str:
     A target has to promise what they need. Whether it holds is tried on a few points, because a density that looks at
     labels, or depends on the order of points, would lead to wrong numbers.
     """
+    if target.law.in_place:
+        return _objection_in_place(target)
     if not target.is_exchangeable:
         return (
             "split-merge moves need a target with a density for growing clusters, such as Mixture, or one that is made "
@@ -87,6 +89,46 @@ def objection_to_moves(target: Target) -> str:
             "points join"
         )
     return ""
+
+
+def _objection_in_place(target: Target) -> str:
+    """Return why a target whose clusters have no densities of their own can make no moves; nothing if it can.
+
+    A few points are in two clusters, all others in none. One after another leaves the second for the first, and gains
+    what `log_predictive` says; in the end the two are one, and the gains add up to `log_merge`. `log_odds` gives the
+    same gains.
+    """
+    labels = np.full(target.n_points, -1, dtype=np.int64)
+    points = np.unique(np.linspace(0, target.n_points - 1, TRIED).astype(np.int64))
+    if len(points) < 2:
+        return ""
+    labels[points] = np.arange(len(points)) % 2
+    chain = chain_of(target, labels)
+    expected = merge_and_odds(target.model, target.law, chain, 0, 1, -1)
+    total = 0.0
+    for n in points[1::2]:
+        labels[n] = -1
+        chain = chain_of(target, labels)
+        n_clusters = int(labels.max()) + 1
+        log_weights(target.model, target.law, chain, n_clusters + 1, int(n))
+        gain = chain.weights[0] - chain.weights[1]  # over the second cluster, or over a new one if that was the last
+        odds = merge_and_odds(target.model, target.law, chain, 0, 1, int(n)) if n_clusters == 2 else gain
+        if not np.isclose(gain, odds, rtol=1e-6, atol=1e-6, equal_nan=True):
+            return (
+                "its log_odds are not the differences of what its log_predictive gives where points are in no cluster"
+            )
+        total += gain
+        labels[n] = 0
+    if not np.isclose(total, expected, rtol=1e-6, atol=1e-6, equal_nan=True):
+        return "its log_merge is not what its log_predictive comes to where points move from one cluster to another"
+    return ""
+
+
+def chain_of(target: Target, labels: np.ndarray) -> Chain:
+    """Return a chain at a partition of some points, negative labels for all others."""
+    chain = empty_chain(target.n_points, widths_of(target.model), 4)
+    reset_chain(target.model, target.law, chain, labels)
+    return chain
 
 
 def _log_density(target: Target, points: np.ndarray, labelled: bool) -> float:

@@ -37,9 +37,9 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.core.books import recount_pair
-from copartition.core.clusters import clear_row, copy_kept, keep_anew, put_in, take_out
+from copartition.core.clusters import clear_row, copy_kept, let_go, put_in, take_out
 from copartition.core.compiling import inner, member, outline
-from copartition.core.conditional import add_log_prior, exponentiate, predict
+from copartition.core.conditional import add_log_prior, exponentiate, forbid, predict
 from copartition.core.matching import match_clusters
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow
@@ -112,11 +112,7 @@ def take_block_out(model, law, chain, blocks, deals):
         n = room.points[t]
         d.slots[t] = c.slots[c.labels[n]]
         take_out(model, chain, n)
-        if law[0].keeps:
-            k = c.holder[0]
-            c.holder[0] = -1
-            if c.sizes[k] > 0 and law[0].leave(model, chain, k, n):
-                keep_anew(model, law, chain, k)
+        let_go(model, law, chain, n)
     present = d.rows[0]
     n_clusters = c.n_clusters[0]
     opened = 0
@@ -142,6 +138,10 @@ def look_ahead(model, law, chain, blocks, deals):
     c, d, b = chain[0], deals[0], blocks[0]
     count = b.room.size[0]
     n_clusters = c.n_clusters[0]
+    if law[0].in_place:  # what a new cluster gains cannot be told apart from all others
+        for t in range(count):
+            d.gains[t] = 0.0
+        return True
     for t in range(count):
         best = -np.inf
         if n_clusters > 0:
@@ -224,6 +224,18 @@ def undo(chain, saved, blocks, deals, count, n_clusters):
         a.labels[room.points[t]] = -1
 
 
+@outline
+def undo_in_place(model, law, chain, blocks, placed):
+    """Take the first points of the block, which have been placed, out again, the last one first: all is as before.
+
+    For targets that count between clusters: rows that were kept would not know what the points have changed elsewhere.
+    """
+    for t in range(placed - 1, -1, -1):
+        n = blocks[0].room.points[t]
+        take_out(model, chain, n)
+        let_go(model, law, chain, n)
+
+
 @inner
 def weigh_with_boost(chain, n_clusters, gain, is_last):
     """Turn log weights into those that a way chooses by; return the log of their sum as it counts, and b.
@@ -291,6 +303,8 @@ def deal(model, law, chain, back, blocks, deals, way):
     outside = c.n_clusters[0]
     kept = 0
     log_weight = 0.0
+    placed = 0
+    in_place, restricted = law[0].in_place > 0, len(model[0].pinned) > 0
     for t in range(count):
         n = room.points[t]
         n_clusters = c.n_clusters[0]
@@ -298,10 +312,12 @@ def deal(model, law, chain, back, blocks, deals, way):
         row = 0
         if n_clusters > 0:  # else there is no choice
             predict(model, law, chain, n_clusters + 1, n)
+            if restricted:
+                forbid(model, chain, n_clusters + 1, n)
             top = add_log_prior(model, chain, n_clusters + 1)
             if not top < np.inf:
-                undo(chain, saved, blocks, deals, kept, outside)
-                return False
+                log_weight = np.nan
+                break
             if top == -np.inf:
                 log_weight = -np.inf
                 break
@@ -318,12 +334,16 @@ def deal(model, law, chain, back, blocks, deals, way):
                 row = choose_by_name(back, c.weights, d.opened, outside, n_clusters, key, way.naming)
             log_weight += log_total - (boost if row == n_clusters else 0.0)
         rows[t] = row
-        if row < outside:
+        if row < outside and not in_place:
             kept = save_row(chain, saved, d.saved, row, kept)
         put_in(model, law, chain, n, row)
+        placed = t + 1
     d.log_weights[way.number] = log_weight
-    undo(chain, saved, blocks, deals, kept, outside)
-    return True
+    if in_place:
+        undo_in_place(model, law, chain, blocks, placed)
+    else:
+        undo(chain, saved, blocks, deals, kept, outside)
+    return log_weight == log_weight
 
 
 @outline

@@ -158,7 +158,7 @@ class _References:
             yield f"{type(thing).__name__} {len(thing)}".encode()
             for item in thing:
                 yield from self.of(item)
-        elif hasattr(thing, "tobytes") and hasattr(thing, "dtype"):
+        elif hasattr(thing, "tobytes") and hasattr(thing, "dtype") and not isinstance(thing, type):
             yield repr((thing.shape, thing.dtype.str)).encode() + thing.tobytes()
         elif not isinstance(thing, python_types.FunctionType):
             yield repr(thing).encode()

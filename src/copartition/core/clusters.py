@@ -44,6 +44,8 @@ def add_to_row(model, chain, n, k):
     """Add point n to the size and the sums of cluster k."""
     points, sums = model[0].points, chain[0].sums
     chain[0].sizes[k] += 1
+    if len(model[0].kinds) > 0:
+        chain[0].kinds[k] = model[0].kinds[n]
     for d in range(sums.shape[1]):
         sums[k, d] += points[n, d]
 
@@ -74,6 +76,16 @@ def move_kept(model, law, chain, n, k):
     if holder >= 0 and law[0].leave(model, chain, holder, n) and c.sizes[holder] > 0:
         keep_anew(model, law, chain, holder)
     enter_kept(model, law, chain, n, k)
+
+
+@inner
+def let_go(model, law, chain, n):
+    """Tell the target that point n, which was taken out, has left the row that holds it, and is in no other."""
+    c = chain[0]
+    holder = c.holder[0]
+    c.holder[0] = -1
+    if law[0].keeps and law[0].leave(model, chain, holder, n) and c.sizes[holder] > 0:
+        keep_anew(model, law, chain, holder)
 
 
 @outline
@@ -115,6 +127,7 @@ def drop_cluster(chain, k):
     slot = c.slots[k]
     for row in range(k, last):
         c.sizes[row] = c.sizes[row + 1]
+        c.kinds[row] = c.kinds[row + 1]
         c.slots[row] = c.slots[row + 1]
         c.rows[c.slots[row]] = row
         for d in range(c.sums.shape[1]):
@@ -132,13 +145,25 @@ def drop_cluster(chain, k):
 
 @outline
 def rebuild(model, law, chain):
-    """Add up sizes, sums and what the target keeps anew from the labels."""
+    """Add up sizes, sums and what the target keeps anew from the labels.
+
+    What is counted between clusters depends on the labels of other points: it must not be counted from both ends. So
+    all points are in no cluster at first (their labels, negative, still tell which), and join one after another.
+    """
     c = chain[0]
     c.sizes[:] = 0
     c.sums[:, :] = 0.0
     c.holder[0] = -1
+    counts = model[0].counts_between > 0
+    if counts:
+        c.between[:, :] = 0
+        for n in range(len(c.labels)):
+            c.labels[n] = -2 - c.labels[n]
     for n in range(len(c.labels)):
         k = c.labels[n]
+        if counts:
+            k = -2 - k
+            c.labels[n] = k
         if k >= 0:
             add_to_row(model, chain, n, k)
             if law[0].keeps:
@@ -180,12 +205,16 @@ def copy_chain(source, destination):
     copy_array(a.n_clusters, b.n_clusters)
     copy_array(a.age, b.age)
     copy_array(a.holder, b.holder)
+    copy_array(a.kinds, b.kinds)
     for k in range(a.sums.shape[0]):
         for d in range(a.sums.shape[1]):
             b.sums[k, d] = a.sums[k, d]
     if a.kept.shape[1] > 0:
         for k in range(a.n_clusters[0] + 1):  # the new cluster's row too: it may hold the point at hand
             copy_kept(source, k, destination, k)
+    for k in range(a.between.shape[0]):
+        for other in range(a.between.shape[1]):
+            b.between[k, other] = a.between[k, other]
 
 
 @inner

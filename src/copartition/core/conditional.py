@@ -68,12 +68,27 @@ def predict(model, law, chain, n_choices, n):
 
 
 @inner
+def forbid(model, chain, n_choices, n):
+    """Give the log weight minus infinity to clusters that point n must not join.
+
+    These are clusters of points of another kind; and all but its own for a point whose cluster is known.
+    """
+    m, c = model[0], chain[0]
+    home = c.holder[0] if m.pinned[n] else -1
+    for k in range(n_choices):
+        if (home >= 0 and k != home) or (c.sizes[k] > 0 and c.kinds[k] != m.kinds[n]):
+            c.weights[k] = -np.inf
+
+
+@inner
 def weigh(model, law, chain, n_choices, n):
     """Compute the conditional law of point n, which is in no cluster; return the sum of the weights."""
     weights = chain[0].weights
     for k in range(n_choices):
         weights[k] = np.nan  # so that a function that forgets a choice is found out
     predict(model, law, chain, n_choices, n)
+    if len(model[0].pinned) > 0:
+        forbid(model, chain, n_choices, n)
     return exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
 
 

@@ -32,23 +32,33 @@ def aligned(shape: tuple[int, int]) -> np.ndarray:
     return room[first : first + shape[0] * shape[1]].reshape(shape)
 
 
+MOST_COUNTED = 20_000  # clusters between which something is counted: a table of 1.6 GB
+
+
 class Widths(NamedTuple):
     """How much room a chain has for each cluster: see `copartition.core.state.Model`."""
 
     summed: int
     kept: int
     scratch: int
+    between: int
 
 
 def widths_of(one: Model | Chain) -> Widths:
     """Return the widths that a model asks for, or those of a chain."""
     if isinstance(one, Model):
-        return Widths(one.n_summed, one.n_kept, one.n_scratch)
-    return Widths(one.sums.shape[1], one.kept.shape[1], len(one.scratch))
+        return Widths(one.n_summed, one.n_kept, one.n_scratch, one.counts_between)
+    return Widths(one.sums.shape[1], one.kept.shape[1], len(one.scratch), int(one.between.size > 0))
 
 
 def empty_chain(n_points: int, widths: Widths, capacity: int) -> Chain:
     """Return a chain whose points are all in no cluster."""
+    counted = capacity if widths.between else 0
+    if counted > MOST_COUNTED:
+        raise ValueError(
+            f"A chain that counts something between every two clusters must have fewer than {MOST_COUNTED:,} of them, "
+            f"got room for {counted:,}; start from fewer clusters, such as 'one_cluster'."
+        )
     return Chain(
         labels=np.full(n_points, -1, dtype=np.int64),
         sizes=np.zeros(capacity, dtype=np.int64),
@@ -62,6 +72,9 @@ def empty_chain(n_points: int, widths: Widths, capacity: int) -> Chain:
         kept=aligned((capacity, widths.kept)),
         holder=np.full(1, -1, dtype=np.int64),
         scratch=aligned((1, widths.scratch))[0],
+        between=np.zeros((counted, counted), dtype=np.int32),
+        tally=np.zeros((2, counted), dtype=np.int64),
+        kinds=np.zeros(capacity, dtype=np.int64),
     )
 
 
@@ -74,8 +87,10 @@ def _with_capacity(chain: Chain, capacity: int) -> Chain:
     other = empty_chain(len(chain.labels), widths_of(chain), capacity)
     rows = len(chain.sizes)
     other.labels[:] = chain.labels
-    for name in ("sizes", "sums", "slots", "rows", "kept"):
+    for name in ("sizes", "sums", "slots", "rows", "kept", "kinds"):
         getattr(other, name)[:rows] = getattr(chain, name)
+    counted = len(chain.between)
+    other.between[:counted, :counted] = chain.between
     other.n_clusters[:] = chain.n_clusters
     other.age[:] = chain.age
     other.holder[:] = chain.holder

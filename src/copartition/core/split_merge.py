@@ -33,7 +33,6 @@ it is, so their sequence does too.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,29 +41,26 @@ from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_clu
 from copartition.core.compiling import inner, member, outline
 from copartition.core.conditional import predict
 from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.in_place import merge_in_place, split_in_place
+from copartition.core.proposals import (
+    ACCEPTED,
+    REJECTED,
+    SMALLEST,
+    UNDEFINED,
+    Draw,
+    forced_side,
+    gather,
+    is_forbidden,
+    log_prior_of_split,
+)
 from copartition.core.random import bits, shuffle, uniform, uniform_of
 from copartition.core.state import MODEL_X, MODEL_Y, PLACE, ROOM, SIDES
 from copartition.core.status import DONE, FULL, INVALID
-
-REJECTED = 0
-ACCEPTED = 1
-UNDEFINED = 2  # a density is NaN or infinite
 
 # Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
 LARGE = 1e280
 
 ANYWHERE = 0.1  # share of the moves with any two points, where others are with near ones
-
-SMALLEST = 2.0**-53  # in place of 0, of which there is no logarithm
-
-
-class Draw(NamedTuple):
-    """The random numbers of a move: two points, a uniform number, and the bits that all points get theirs from."""
-
-    i: int
-    j: int
-    u: float
-    key: np.uint64
 
 
 @inner
@@ -73,14 +69,6 @@ def grow(model, law, sides, n, row, keeps):
     add_to_row(model, sides, n, row)
     if keeps:
         enter_kept(model, law, sides, n, row)
-
-
-@inner
-def log_prior_of_split(model, n_clusters, size_i, size_j):
-    """Return the log of the prior with two clusters of these sizes over that with one, among `n_clusters` then."""
-    log_new, log_grown = model[0].log_new, model[0].log_grown
-    opened = log_new[min(n_clusters, len(log_new) - 1)]
-    return opened + log_grown[size_i] + log_grown[size_j] - log_grown[size_i + size_j]
 
 
 @inner
@@ -102,20 +90,6 @@ def begin_sides(model, law, sides, i, j):
         grow(model, law, sides, i, 2, keeps)
         grow(model, law, sides, j, 2, keeps)
     return gain
-
-
-@inner
-def gather(chain, moves, i, j):
-    """List the other points of the clusters of i and j in the order of the moves; return their number."""
-    labels, order, members = chain[0].labels, moves[0].room.order, moves[0].room.members
-    cluster_i, cluster_j = labels[i], labels[j]
-    count = 0
-    for n in order:
-        # Without a branch, which no processor could predict: a point that is not concerned is written over.
-        members[count] = n
-        is_concerned = (labels[n] == cluster_i) | (labels[n] == cluster_j)
-        count += is_concerned & (n != i) & (n != j)
-    return count
 
 
 @outline
@@ -164,6 +138,8 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     noted = 0
     log_q = 0.0
     product = 1.0
+    restricted = len(model[0].pinned) > 0
+    forced = forced_side(model, draw) if restricted else 0
     count = gather(chain, moves, draw.i, draw.j)
     if moves[0].by_certainty:
         for position in range(count):
@@ -186,13 +162,18 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
         small = exp_nonpositive(max(-gap, LOWEST))
         small = small if gap < -LOWEST else 0.0
         favours_i = lead >= 0.0
-        if is_split:
+        if restricted and model[0].pinned[n]:
+            if not is_split and int(labels[n] != cluster_i) != forced:
+                return noted, -np.inf, log_ratio
+            side = forced
+        elif is_split:
             p = (1.0 if favours_i else small) / (1.0 + small)
             side = int(uniform_of(draw.key, n) >= p)
         else:
             side = int(labels[n] != cluster_i)
-        log_q -= gap if side == favours_i else 0.0
-        product *= 1.0 + small
+        if not (restricted and model[0].pinned[n]):
+            log_q -= gap if side == favours_i else 0.0
+            product *= 1.0 + small
         if product > LARGE:
             log_q -= math.log(product)
             product = 1.0
@@ -229,6 +210,7 @@ def try_split(model, law, chain, moves, draw):
         c.labels[moves[0].room.moved[position]] = new
     c.sizes[old] = s.sizes[0]
     c.sizes[new] = s.sizes[1]
+    c.kinds[new] = c.kinds[old]
     for d in range(c.sums.shape[1]):
         c.sums[old, d] = s.sums[0, d]
         c.sums[new, d] = s.sums[1, d]
@@ -280,7 +262,14 @@ def move(model, law, chain, moves, draw):
 
     The chain must have room for a new cluster, and `moves` an order.
     """
-    if chain[0].labels[draw.i] == chain[0].labels[draw.j]:
+    if len(model[0].pinned) > 0 and is_forbidden(model, draw):
+        return REJECTED
+    is_split = chain[0].labels[draw.i] == chain[0].labels[draw.j]
+    if law[0].in_place:
+        if is_split:
+            return split_in_place(model, law, chain, moves, draw)
+        return merge_in_place(model, law, chain, moves, draw)
+    if is_split:
         return try_split(model, law, chain, moves, draw)
     return try_merge(model, law, chain, moves, draw)
 
@@ -298,7 +287,8 @@ def draw_partner(moves, random, i):
     near = partners.shape[1]
     if near > 0 and uniform(random) >= ANYWHERE:
         rank = int(math.exp(uniform(random) * math.log(near + 1.0))) - 1
-        return np.int64(partners[i, rank])
+        if partners[i, rank] >= 0:
+            return np.int64(partners[i, rank])
     j = int(uniform(random) * (len(moves[0].room.order) - 1))
     return np.int64(j + (j >= i))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from copartition.core.clusters import choices, has_room, put_in, reset
 from copartition.core.compiling import inner, outline
-from copartition.core.conditional import add_log_prior, exponentiate, refusal_of, weigh
+from copartition.core.conditional import add_log_prior, exponentiate, forbid, refusal_of, weigh
 from copartition.core.numbers import begin_numbers, draw_numbers, has_numbers
 from copartition.core.random import draw, shuffle, uniform
 from copartition.core.status import DONE, FULL
@@ -32,7 +32,7 @@ def draw_simple(model, random):
 
 
 @inner
-def weigh_by_prior(model, chain, n_choices, simple):
+def weigh_by_prior(model, chain, n_choices, simple, n):
     """Leave the law of the next point of a growing partition in the weights, data aside; return their sum.
 
     The tables of the model hold for all points at once. Point by point, the prior must be one whose weights do not
@@ -41,6 +41,8 @@ def weigh_by_prior(model, chain, n_choices, simple):
     weights = chain[0].weights
     for k in range(n_choices):
         weights[k] = 0.0
+    if len(model[0].pinned) > 0:
+        forbid(model, chain, n_choices, n)
     top = add_log_prior(model, chain, n_choices)
     if simple >= 0:
         new = n_choices - 1
@@ -54,7 +56,7 @@ def weigh_by_prior(model, chain, n_choices, simple):
 
 @outline
 def fill(model, law, chain, random, order, use_data):
-    """Put all points, which are in no cluster, into clusters one by one, in a random order; return a status.
+    """Put all points that are in no cluster into clusters one by one, in a random order; return a status.
 
     Each is drawn from its conditional law given those before it (`use_data`), or from the prior alone. `order` is
     scratch; its first entry says where it stopped.
@@ -63,13 +65,15 @@ def fill(model, law, chain, random, order, use_data):
     weights = chain[0].weights
     simple = -1 if use_data else draw_simple(model, random)
     for n in order:
+        if chain[0].labels[n] >= 0:
+            continue
         if not has_room(model, chain):
             return FULL
         n_choices = choices(model, chain)
         if use_data:
             total = weigh(model, law, chain, n_choices, n)
         else:
-            total = weigh_by_prior(model, chain, n_choices, simple)
+            total = weigh_by_prior(model, chain, n_choices, simple, n)
         if not total > 0.0:
             order[0] = n
             return refusal_of(total)
@@ -78,8 +82,17 @@ def fill(model, law, chain, random, order, use_data):
 
 
 @inner
+def lowest(start):
+    """Return the lowest label of a start: negative if points are to be drawn, though the clusters of some are known."""
+    least = start[0]
+    for label in start:
+        least = min(least, label)
+    return least
+
+
+@inner
 def place_start(model, law, chain, random, start, order):
-    """Put a chain at its start: the partition `start`, or, if that says so, a random one; return a status.
+    """Put a chain at its start: the partition `start`, or, where that says so, a random one; return a status.
 
     Numbers that are unknown are drawn given that partition, but not given one cluster, which says too little of them; a
     random one is drawn given where they are at first.
@@ -87,8 +100,9 @@ def place_start(model, law, chain, random, start, order):
     if has_numbers(model):
         begin_numbers(model, law, chain)
     reset(model, law, chain, start)
-    if start[0] < 0:
-        status = fill(model, law, chain, random, order, start[0] == SEQUENTIAL)
+    drawn = lowest(start)
+    if drawn < 0:
+        status = fill(model, law, chain, random, order, drawn == SEQUENTIAL)
         if status != DONE:
             return status
     if has_numbers(model) and chain[0].n_clusters[0] > 1:

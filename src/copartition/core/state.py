@@ -96,6 +96,12 @@ class Model(NamedTuple):
         The present values of numbers that are unknown.
     unknown : Unknown
         How these are drawn.
+    counts_between : int
+        Whether chains count something between every two clusters, see ``Chain.between``.
+    kinds : int64 array (n_points)
+        The kind of each point: points of different kinds are never in one cluster. Empty where nothing is restricted.
+    pinned : int64 array (n_points)
+        Whether the cluster of each point is known: such a point stays where it is. Empty where nothing is restricted.
     """
 
     points: Float2
@@ -114,6 +120,9 @@ class Model(NamedTuple):
     constant: Float1
     numbers: Float1
     unknown: Unknown
+    counts_between: int
+    kinds: Int1
+    pinned: Int1
 
 
 class Chain(NamedTuple):
@@ -132,8 +141,8 @@ class Chain(NamedTuple):
     total : float64 array (1)
         The sum of these weights.
     slots : int64 array (capacity)
-        Where each cluster stands in `kept` and in the lists of ``Pair.overlaps``: a permutation, so that rows may move
-        down without moving what is large.
+        Where each cluster stands in `kept`, in `between` and in the lists of ``Pair.overlaps``: a permutation, so that
+        rows may move down without moving what is large.
     rows : int64 array (capacity)
         Which row each slot belongs to: the inverse of `slots`.
     n_clusters : int64 array (1)
@@ -145,6 +154,13 @@ class Chain(NamedTuple):
     holder : int64 array (1)
         The row whose `kept` still has the point at hand in it, though sizes, sums and labels have not; -1 if none has.
     scratch : float64 array (n_scratch)
+    between : int32 array (capacity, capacity)
+        What the target counts between every two clusters, by slots, such as edges of a network; 0 for slots that are
+        not in use. Of no rows where nothing is counted.
+    tally : int64 array (2, capacity)
+        Room for such counts of the point at hand. The first row is 0 but while a function of the target works on it.
+    kinds : int64 array (capacity)
+        The kind of the points of each cluster, where there are kinds.
     """
 
     labels: Int1
@@ -159,6 +175,9 @@ class Chain(NamedTuple):
     kept: Float2
     holder: Int1
     scratch: Float1
+    between: Narrow2
+    tally: Int2
+    kinds: Int1
 
 
 # log_predictive(model, chain, n_choices, n): write the log weights of point n into chain[0].weights[:n_choices].
@@ -166,6 +185,9 @@ log_predictive_signature = types.void(pointer(Model), pointer(Chain), types.int6
 
 # log_merge(model, chain, a, b): log of the density of the points of clusters a and b as one cluster, against two.
 log_merge_signature = types.float64(pointer(Model), pointer(Chain), types.int64, types.int64)
+
+# log_odds(model, chain, a, b, n): log of the weight of point n in cluster a over that in cluster b, prior aside.
+log_odds_signature = types.float64(pointer(Model), pointer(Chain), types.int64, types.int64, types.int64)
 
 # begin(model, chain, k): cluster k, which is empty, is about to get its first point.
 begin_signature = types.void(pointer(Model), pointer(Chain), types.int64)
@@ -201,6 +223,10 @@ class Law(NamedTuple):
         The log density of two clusters as one; see `copartition.log_merge`.
     has_log_merge : int
         Whether the target gives the latter.
+    log_odds : function
+        For targets whose clusters have no densities of their own; see `copartition.log_odds`.
+    in_place : int
+        Whether the target gives the latter: split-merge moves are then made in the chain itself.
     begin, enter, leave : functions
         By which the target keeps numbers of its own for every cluster in ``Chain.kept``: what to do when a cluster gets
         its first point, when a point joins, when one leaves; see `copartition.Keeping`.
@@ -213,6 +239,8 @@ class Law(NamedTuple):
     log_predictive: Annotated[Any, types.FunctionType(log_predictive_signature)]
     log_merge: Annotated[Any, types.FunctionType(log_merge_signature)]
     has_log_merge: int
+    log_odds: Annotated[Any, types.FunctionType(log_odds_signature)]
+    in_place: int
     begin: Annotated[Any, types.FunctionType(begin_signature)]
     enter: Annotated[Any, types.FunctionType(enter_signature)]
     leave: Annotated[Any, types.FunctionType(leave_signature)]

@@ -128,6 +128,14 @@ def log_weights(model, law, chain, n_choices, n):
     law.log_predictive(reference(model), reference(chain), n_choices, n)
 
 
+@kernel(types.float64(model_type, law_type, chain_type, types.int64, types.int64, types.int64))
+def merge_and_odds(model, law, chain, a, b, n):
+    """Return the `log_odds` of point n in clusters a and b; for no point (-1), the `log_merge` of the two."""
+    if n < 0:
+        return law.log_merge(reference(model), reference(chain), a, b)
+    return law.log_odds(reference(model), reference(chain), a, b, n)
+
+
 @kernel(types.void(model_type, law_type, chain_type, int1))
 def reset_chain(model, law, chain, labels):
     """Put a chain at a partition; negative labels for points in no cluster."""
