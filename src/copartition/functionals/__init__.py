@@ -15,6 +15,7 @@ from copartition.functionals.density import predictive_density
 from copartition.functionals.distance import distance_to
 from copartition.functionals.likelihood import log_likelihood
 from copartition.functionals.memberships import cluster_similarity, memberships
+from copartition.functionals.networks import block_matrix, edge_probability
 from copartition.functionals.numbers import hyperparameters
 from copartition.functionals.pairs import co_clustering, nearest_pairs
 from copartition.functionals.prior import concentration, n_components
@@ -24,11 +25,13 @@ __all__ = [
     "arranged",
     "as_list",
     "bind_all",
+    "block_matrix",
     "cluster_similarity",
     "cluster_sizes_histogram",
     "co_clustering",
     "concentration",
     "distance_to",
+    "edge_probability",
     "evaluate_at",
     "evaluation",
     "functional",

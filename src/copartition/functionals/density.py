@@ -67,6 +67,8 @@ class PredictiveDensity(Functional):
         """Return the target that knows the grid too, and the functional that knows where to find it there."""
         if not hasattr(target, "with_points"):
             raise TypeError(f"predictive_density needs a Mixture, got {target!r}.")
+        if len(target.model.kinds) and target.model.kinds.any():
+            raise ValueError("predictive_density needs points of one kind: of the next point no kind is known.")
         count, prior = target.n_points, target.prior
         unknown = getattr(prior, "unknown", None)
         priors = [prior] if unknown is None else [prior.at(value) for value in unknown.values]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from copartition.core.clusters import clear_row
-from copartition.core.compiling import reference
+from copartition.core.compiling import Kernel, reference
 from copartition.core.state import Chain
 from copartition.core.tempering import log_density_of_cluster
 from copartition.functionals.base import Functional, evaluation
@@ -36,6 +36,9 @@ def log_density_of_data(model, chain, law, parameters, out):
         c.kept,
         c.holder,
         c.scratch,
+        c.between,
+        c.tally,
+        c.kinds[spare:],
     )
     pointer = reference(side)
     total = 0.0
@@ -50,17 +53,17 @@ def log_density_of_data(model, chain, law, parameters, out):
 class LogLikelihood(Functional):
     """The log density of the data given the partition; see `log_likelihood`."""
 
-    def __init__(self) -> None:
-        super().__init__("log_likelihood", log_density_of_data, 1)
+    def __init__(self, evaluate: Kernel = log_density_of_data) -> None:
+        super().__init__("log_likelihood", evaluate, 1)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the functional as it is, or refuse it where clusters have no density of their own."""
-        if not target.is_exchangeable:
+        if not target.has_density:
             raise ValueError(
                 f"log_likelihood knows no log density of {shorten(target)}: it needs a target that promises to be "
-                "exchangeable, as every Mixture does."
+                "exchangeable, as every Mixture does, or that gives its log_likelihood."
             )
-        return target, self
+        return target, LogLikelihood(target.log_likelihood or log_density_of_data)
 
 
 def log_likelihood() -> Functional:

@@ -12,118 +12,21 @@ runs as fast; ``docs/own-target.md`` shows how.
 from __future__ import annotations
 
 import copy as copying
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from copartition.core.cache import code_hash, digest_of
-from copartition.core.compiling import Kernel, kernel
+from copartition.core.compiling import Kernel
 from copartition.core.room import empty_chain, widths_of
-from copartition.core.state import (
-    Law,
-    Model,
-    begin_signature,
-    enter_signature,
-    leave_signature,
-    log_merge_signature,
-    log_predictive_signature,
-)
+from copartition.core.state import Model
 from copartition.core.steps import renew_model
 from copartition.partition import canonical
+from copartition.targets.constraint import Constraint
+from copartition.targets.hooks import Keeping, law_of
 from copartition.targets.priors import Prior, check_prior
 from copartition.targets.unknown import NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
 from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
-
-log_predictive = kernel(log_predictive_signature, "model, chain, n_choices, n")
-"""Decorator of a target's compiled function ``f(model, chain, n_choices, n)``.
-
-It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain[0].weights``, prior
-aside. The point is in no cluster at that moment: sizes, sums and labels are those of the other points.
-"""
-
-log_merge = kernel(log_merge_signature, "model, chain, a, b")
-"""Decorator of a target's compiled function ``f(model, chain, a, b)``, which makes split-merge moves faster.
-
-It returns the log of the density of all points of the clusters `a` and `b` as one cluster, divided by their density as
-two, prior aside, from the sizes and sums of the two clusters.
-"""
-
-
-begin_cluster = kernel(begin_signature, "model, chain, k")
-"""Decorator of a compiled function ``f(model, chain, k)`` of `Keeping`: cluster k is about to get its first point."""
-
-enter_cluster = kernel(enter_signature, "model, chain, k, n")
-"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has joined cluster `k`.
-
-Sizes, sums and labels know it already.
-"""
-
-leave_cluster = kernel(leave_signature, "model, chain, k, n")
-"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has left cluster `k`.
-
-It returns whether so many digits were lost that what is kept is to be built anew from the members of the cluster: True
-or False.
-"""
-
-
-@dataclass(frozen=True)
-class Keeping:
-    """What a target keeps for every cluster besides its size and sums, and how it is kept up to date.
-
-    It must be a function of the members of a cluster, however they came to be there: chains that have the same
-    partition are the same. ``docs/own-target.md`` shows how it is used.
-
-    Parameters
-    ----------
-    begin, enter, leave : Kernel
-        Functions decorated with `copartition.begin_cluster`, `copartition.enter_cluster` and
-        `copartition.leave_cluster`.
-    width : int
-        How many numbers there are for each cluster: those of cluster k are ``chain[0].kept[chain[0].slots[k]]``.
-    scratch : int, default 0
-        How many numbers the functions want as scratch, in ``chain[0].scratch``.
-    """
-
-    begin: Kernel
-    enter: Kernel
-    leave: Kernel
-    width: int
-    scratch: int = 0
-
-    def __post_init__(self) -> None:
-        signatures = {"begin": begin_signature, "enter": enter_signature, "leave": leave_signature}
-        for name, signature in signatures.items():
-            given = getattr(self, name)
-            if not isinstance(given, Kernel) or given.signature != signature:
-                raise TypeError(
-                    f"{name} must be a function decorated with copartition.{name}_cluster, got "
-                    f"{shorten(getattr(self, name))}."
-                )
-        integer("width", self.width, 1)
-        integer("scratch", self.scratch, 0)
-
-
-@log_merge
-def no_log_merge(model, chain, a, b):
-    """Stand where a target gives no `log_merge`; never called."""
-    return np.nan
-
-
-@begin_cluster
-def no_begin(model, chain, k):
-    """Stand where a target keeps nothing; never called."""
-
-
-@enter_cluster
-def no_enter(model, chain, k, n):
-    """Stand where a target keeps nothing; never called."""
-
-
-@leave_cluster
-def no_leave(model, chain, k, n):
-    """Stand where a target keeps nothing; never called."""
-    return False
 
 
 class Target:
@@ -148,7 +51,14 @@ class Target:
         knows a cluster by its size and sums alone. Then it also holds for clusters that are only growing, which is
         what split-merge moves need. Every `Mixture` promises it.
     log_merge : Kernel, optional
-        A function decorated with `copartition.log_merge`, for faster split-merge moves; includes the promise.
+        A function decorated with `copartition.log_merge`, for faster split-merge moves; includes the promise, but where
+        `log_odds` is given too.
+    log_odds : Kernel, optional
+        A function decorated with `copartition.log_odds`, with `log_merge`: clusters have no densities of their own, and
+        split-merge moves are made in the chain itself.
+    log_likelihood : Kernel, optional
+        With `log_odds`: a function decorated with `copartition.evaluation` that writes the log density of all data
+        given the partition to ``out[0]``.
     summed : int, optional
         How many columns of `points`, from the first on, are summed; all if left out.
     keeping : Keeping, optional
@@ -161,6 +71,12 @@ class Target:
         The same for all data, where that is not as often as there are points: cells may be missing.
     copy : bool, default True
         Copy `points`; without, nobody may change them any more.
+    known : array, optional
+        A label for each point whose cluster is known, a number or a word; a negative number, NaN or None for all
+        others. Points with the same label are together, points with different ones are not, and all others may join
+        them or not.
+    kinds : array, optional
+        The kind of each point: points of different kinds are never together.
 
     Attributes
     ----------
@@ -176,8 +92,8 @@ class Target:
     default_start = "one_cluster"
     belongs_to_chain = False
     """Whether its unknown numbers are those of one chain, see `of_chain`."""
-    names: list[str] | None = None
-    """What points are called, where they have names."""
+    names: list[Any] | None = None
+    """What points are called, where they have names: words or whole numbers."""
 
     @property
     def starts(self) -> tuple[str, ...]:
@@ -196,12 +112,16 @@ class Target:
         palette: int = 0,
         exchangeable: bool = False,
         log_merge: Kernel | None = None,
+        log_odds: Kernel | None = None,
+        log_likelihood: Kernel | None = None,
         summed: int | None = None,
         keeping: Keeping | None = None,
         unknown: Unknowns | None = None,
         log_constant: float = 0.0,
         log_total: float | None = None,
         copy: bool = True,
+        known: Any = None,
+        kinds: Any = None,
     ) -> None:
         if not isinstance(log_predictive, Kernel):
             raise TypeError(
@@ -209,6 +129,11 @@ class Target:
             )
         if log_merge is not None and not isinstance(log_merge, Kernel):
             raise TypeError(f"log_merge must be a function decorated with copartition.log_merge, got {log_merge!r}.")
+        if log_odds is not None and (not isinstance(log_odds, Kernel) or log_merge is None):
+            raise TypeError(
+                "log_odds must be a function decorated with copartition.log_odds, together with log_merge, got "
+                f"{shorten(log_odds)}."
+            )
         if keeping is not None and not isinstance(keeping, Keeping):
             raise TypeError(f"keeping must be a Keeping, got {shorten(keeping)}.")
         if unknown is not None and not isinstance(unknown, Unknowns):
@@ -221,12 +146,14 @@ class Target:
             rows = rows.copy()
         self.n_points = len(rows)
         self.prior = prior
-        self.law = _law_of(log_predictive, log_merge, keeping, unknown)
+        self.law = law_of(log_predictive, log_merge, log_odds, keeping, unknown)
+        self.log_likelihood = log_likelihood
+        self.constraint = Constraint(self.n_points, known, kinds)
         of_prior: OnGrid | None = getattr(prior, "unknown", None)
         self.groups = (*unknown.groups, *([] if of_prior is None else [of_prior]))
         numbers, drawn = unknown_of(self.groups, unknown.raw, _prior_tables(prior, of_prior, self.n_points))
         log_size = np.zeros(self.n_points + 1) if prior is None else _log_weights(prior, "log_size", self.n_points)
-        self.is_exchangeable = bool(exchangeable) or log_merge is not None
+        self.is_exchangeable = bool(exchangeable) or (log_merge is not None and log_odds is None)
         self.model = Model(
             points=rows,
             table=np.zeros((0, 0)) if table is None else number_array("table", table, 2),
@@ -244,6 +171,9 @@ class Target:
             constant=np.array([log_constant, self.n_points * log_constant if log_total is None else log_total], float),
             numbers=numbers,
             unknown=drawn,
+            counts_between=int(keeping is not None and keeping.between),
+            kinds=self.constraint.kinds,
+            pinned=self.constraint.pinned,
         )
         if self.model.n_summed > rows.shape[1]:
             raise ValueError(f"summed must be at most the {rows.shape[1]} columns of points, got {summed}.")
@@ -264,6 +194,7 @@ class Target:
         fields = m[: Model._fields.index("log_grown")]  # what follows from these need not be hashed
         arrays = [np.asarray(field) for field in (*fields, *([m.numbers, *m.unknown] if len(m.numbers) else []))]
         arrays += [np.asarray(m.power)] if m.power != 1.0 else []
+        arrays += [self.constraint.kinds, self.constraint.labels] if self.constraint else []
         shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
         code = [code_hash(function.function) for function in self.kernels]
         return digest_of(shapes, *[array.tobytes() for array in arrays], *code)
@@ -277,6 +208,11 @@ class Target:
     def numbers(self) -> list[str]:
         """The names of numbers that are unknown."""
         return [name for group in self.groups for name in group.names]
+
+    @property
+    def has_density(self) -> bool:
+        """Whether the density of a partition can be had: clusters have one each, or all together."""
+        return self.is_exchangeable or self.log_likelihood is not None
 
     @property
     def log_constant(self) -> float:
@@ -313,21 +249,34 @@ class Target:
                 f"{name} must have at most {refused[0] + 1} clusters, which is all that the prior allows, got "
                 f"{clean.max() + 1}."
             )
-        return clean
+        return self.constraint.check(clean, name)
+
+    def nearest(self, points: np.ndarray, candidates: np.ndarray, width: int) -> np.ndarray:
+        """Return the candidates that are nearest to each point, for targets that give `log_odds`: here none.
+
+        Parameters
+        ----------
+        points, candidates : int64 arrays
+        width : int
+            How many are wanted.
+
+        Returns
+        -------
+        int32 array (points, width)
+            The nearest first, -1 where there are no more.
+        """
+        return np.full((len(points), width), -1, dtype=np.int32)
 
     def start_labels(self, name: str) -> np.ndarray | None:
-        """Return the labels of a start of this name that involves no chance, None if there is none of this name."""
+        """Return the labels of a start of this name that involves no chance, None if there is none of this name.
+
+        ``"one_cluster"`` is as few clusters as the constraint allows, ``"singletons"`` as many.
+        """
         if name == "one_cluster":
-            return self.check_labels(np.zeros(self.n_points, dtype=np.int64), "the start 'one_cluster'")
+            return self.check_labels(self.constraint.coarsest(), "the start 'one_cluster'")
         if name == "singletons":
-            return self.check_labels(np.arange(self.n_points), "the start 'singletons'")
+            return self.check_labels(self.constraint.finest(), "the start 'singletons'")
         return None
-
-
-def _law_of(log_predictive: Kernel, log_merge: Kernel | None, keeping: Keeping | None, unknown: Unknowns) -> Law:
-    kept = (no_begin, no_enter, no_leave) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
-    merge = no_log_merge if log_merge is None else log_merge
-    return Law(log_predictive, merge, int(log_merge is not None), *kept, int(keeping is not None), *unknown.functions)
 
 
 def grown_of(log_size: np.ndarray) -> np.ndarray:

@@ -16,9 +16,9 @@ import numpy as np
 
 from copartition.core.compiling import Kernel, inner, made_anew
 from copartition.core.room import aligned
-from copartition.targets.base import Keeping, begin_cluster, enter_cluster, leave_cluster, log_merge, log_predictive
 from copartition.targets.block_numbers import numbers_of, raw_of
 from copartition.targets.cells import Cells, check_observed
+from copartition.targets.hooks import Keeping, begin_cluster, enter_cluster, leave_cluster, log_merge, log_predictive
 from copartition.targets.kinds import discrete, gamma, known, tied, wishart
 from copartition.targets.kinds.block import FIELDS, FIRST, BlockArrays, Place, place_of
 from copartition.targets.kinds.discrete import CATEGORICAL, POISSON

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from copartition.partition import canonical
-from copartition.targets.base import Target, log_predictive
-from copartition.validation import integer, shorten
+from copartition.targets.base import Target
+from copartition.targets.graphs import graph_of, names_of, neighbours_of, of_vertices
+from copartition.targets.hooks import log_predictive
+from copartition.validation import integer
 
 
 @log_predictive
@@ -48,6 +50,9 @@ class GraphColoring(Target):
         With a list of edges: the number of vertices, if some beyond the last one named have no edge.
     start : array of int, optional
         A proper colouring to start from where the greedy one needs more colours than there are.
+    known : array of int, mapping or str, optional
+        Colours that are known: one for each vertex, negative where it is not; a mapping from nodes; or the name of an
+        attribute of networkx' nodes. Vertices with the same one have the same colour, whichever it is.
 
     Examples
     --------
@@ -59,15 +64,27 @@ class GraphColoring(Target):
 
     default_start = "greedy"
 
-    def __init__(self, graph: Any, colors: int, *, n_vertices: int | None = None, start: Any = None) -> None:
-        edges, count = _edges_of(graph, n_vertices)
-        self.names = [str(node) for node in graph.nodes] if hasattr(graph, "nodes") else None
+    def __init__(
+        self, graph: Any, colors: int, *, n_vertices: int | None = None, start: Any = None, known: Any = None
+    ) -> None:
+        joined = graph_of(graph, n_vertices, weight=False)
+        count = joined.n_vertices
+        if joined.loops.any():
+            raise ValueError(f"graph must have no self-loops, got one at vertex {np.flatnonzero(joined.loops)[0]}.")
+        self.names = names_of(joined)
         self.colors = integer("colors", colors, 1)
-        self.edges = _check_edges(edges, count)
-        neighbors = _neighbors(self.edges, count)
-        super().__init__(np.zeros((count, 0)), uniform_coloring, integers=neighbors, palette=self.colors)
+        self.edges = joined.edges
+        begin, others, _ = neighbours_of(joined)
+        neighbors = np.concatenate([begin + count + 1, others])
+        super().__init__(
+            np.zeros((count, 0)),
+            uniform_coloring,
+            integers=neighbors,
+            palette=self.colors,
+            known=of_vertices("known", known, graph, -1),
+        )
         if start is None:
-            self._start = _greedy_start(neighbors, count, self.colors)
+            self._start = self.check_labels(_greedy_start(neighbors, self.constraint.labels, self.colors), "start")
         else:
             self._start = self.check_labels(start, "start")
 
@@ -102,82 +119,13 @@ class GraphColoring(Target):
         return f"GraphColoring({self.n_points} vertices, {len(self.edges)} edges, colors={self.colors})"
 
 
-def _edges_of(graph: Any, n_vertices: int | None) -> tuple[np.ndarray, int]:
-    """Return the edges of a graph in any of the accepted forms, and its number of vertices."""
-    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-        if graph.is_directed():
-            raise ValueError(
-                f"graph must be undirected, got {shorten(graph)}; graph.to_undirected() forgets the directions."
-            )
-        number = {node: i for i, node in enumerate(graph.nodes)}
-        if n_vertices is not None and n_vertices != len(number):
-            raise ValueError(f"n_vertices goes with a list of edges; the graph has {len(number)}, got {n_vertices}.")
-        edges = np.array([(number[a], number[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
-        return edges, len(number)
-    if hasattr(graph, "tocoo"):
-        if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
-            raise ValueError(f"graph must be a square adjacency matrix, got shape {graph.shape}.")
-        if n_vertices is not None and n_vertices != graph.shape[0]:
-            raise ValueError(f"n_vertices goes with a list of edges; the graph has {graph.shape[0]}, got {n_vertices}.")
-        entries = graph.tocoo()
-        present = entries.data != 0
-        edges = np.column_stack([entries.row[present], entries.col[present]]).astype(np.int64)
-        _check_undirected(edges)
-        return edges, graph.shape[0]
-    edges = np.asarray(graph)
-    if edges.size == 0:
-        edges = np.zeros((0, 2), dtype=np.int64)
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        raise TypeError(
-            "graph must be a networkx graph, a SciPy sparse adjacency matrix or an integer array (n_edges, 2), got "
-            f"{shorten(graph)}."
-        )
-    named = int(edges.max(initial=-1)) + 1
-    count = named if n_vertices is None else integer("n_vertices", n_vertices, named)
-    return edges.astype(np.int64), count
-
-
-def _check_undirected(edges: np.ndarray) -> None:
-    """Refuse an adjacency matrix that is neither symmetric nor a triangle, which has each edge once."""
-    upwards = edges[:, 0] < edges[:, 1]
-    if upwards.all() or not upwards.any():
-        return
-    there = {tuple(edge) for edge in edges.tolist()}
-    one_way = next((edge for edge in edges.tolist() if (edge[1], edge[0]) not in there), None)
-    if one_way is not None:
-        raise ValueError(
-            f"graph must be a symmetric adjacency matrix, or a triangle of it, got an edge from {one_way[0]} to "
-            f"{one_way[1]} and none back; graph + graph.T forgets the directions."
-        )
-
-
-def _check_edges(edges: np.ndarray, n_vertices: int) -> np.ndarray:
-    """Return each edge once, its smaller vertex first."""
-    if n_vertices == 0:
-        raise ValueError("graph must have at least one vertex, got none.")
-    if np.any(edges < 0):
-        raise ValueError(f"graph must name vertices 0, 1, ..., got vertex {edges.min()}.")
-    loops = edges[edges[:, 0] == edges[:, 1], 0]
-    if loops.size:
-        raise ValueError(f"graph must have no self-loops, got one at vertex {loops[0]}.")
-    return np.unique(np.sort(edges, axis=1), axis=0)
-
-
-def _neighbors(edges: np.ndarray, n_vertices: int) -> np.ndarray:
-    """Return, in one array, where each vertex's neighbours begin (``n_vertices + 1`` numbers) and the neighbours."""
-    both = np.concatenate([edges, edges[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
-    degrees = np.bincount(both[:, 0], minlength=n_vertices)
-    begin = n_vertices + 1 + np.concatenate([[0], np.cumsum(degrees)])
-    return np.concatenate([begin, both[:, 1]]).astype(np.int64)
-
-
-def _greedy_start(neighbors: np.ndarray, n_vertices: int, colors: int) -> np.ndarray:
+def _greedy_start(neighbors: np.ndarray, known: np.ndarray, colors: int) -> np.ndarray:
     """Colour the vertices greedily in their order, or, if that takes too many colours, by falling degree."""
+    n_vertices = len(known)
     by_degree = np.argsort(-np.diff(neighbors[: n_vertices + 1]), kind="stable")
     needed = n_vertices
     for order in (np.arange(n_vertices), by_degree):
-        labels = _greedy(neighbors, order)
+        labels = _greedy(neighbors, order, known)
         needed = min(needed, int(labels.max()) + 1)
         if needed <= colors:
             return canonical(labels)
@@ -187,10 +135,11 @@ def _greedy_start(neighbors: np.ndarray, n_vertices: int, colors: int) -> np.nda
     )
 
 
-def _greedy(neighbors: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Give each vertex in turn the first colour that no neighbour has."""
-    labels = np.full(len(order), -1, dtype=np.int64)
+def _greedy(neighbors: np.ndarray, order: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Give each vertex in turn, but those whose colour is known, the first colour that no neighbour has."""
+    labels = known.copy()
     for n in order:
-        taken = set(labels[neighbors[neighbors[n] : neighbors[n + 1]]].tolist())
-        labels[n] = next(color for color in range(len(order)) if color not in taken)
+        if known[n] < 0:
+            taken = set(labels[neighbors[neighbors[n] : neighbors[n + 1]]].tolist())
+            labels[n] = next(color for color in range(len(order)) if color not in taken)
     return labels

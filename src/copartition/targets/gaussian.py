@@ -27,10 +27,10 @@ from typing import Any, Self
 import numpy as np
 
 from copartition.core.room import aligned
-from copartition.targets.base import log_merge, log_predictive
 from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
 from copartition.targets.data_prior import short
+from copartition.targets.hooks import log_merge, log_predictive
 from copartition.targets.kinds import known, tied_hyper
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SPREAD, WEIGHT

@@ -11,8 +11,9 @@ import numpy as np
 from copartition.core.compiling import Kernel
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.steps import renew_model
-from copartition.targets.base import Keeping, Target
+from copartition.targets.base import Target
 from copartition.targets.cells import Cells, cells_of
+from copartition.targets.hooks import Keeping
 from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.targets.unknown import Unknowns
 from copartition.validation import finite_array, shorten
@@ -96,6 +97,8 @@ class Mixture(Target):
         The law of the points of one cluster, for instance `NormalInverseWishart`.
     prior : Prior, optional
         The law of the clustering before any data; left out, `DirichletProcess` with an unknown concentration.
+    known, kinds : array, optional
+        Clusters of points that are known, and kinds of points that are never together: see `Target`.
 
     Attributes
     ----------
@@ -111,7 +114,9 @@ class Mixture(Target):
     Mixture(4 points x 2, Gaussian(noise_sd=1.0, mean_sd=5.0), DirichletProcess(alpha=1.0))
     """
 
-    def __init__(self, data: Any, component: Component, prior: Prior | None = None) -> None:
+    def __init__(
+        self, data: Any, component: Component, prior: Prior | None = None, *, known: Any = None, kinds: Any = None
+    ) -> None:
         if not isinstance(component, Component):
             raise TypeError(f"component must be a Component such as NormalInverseWishart(), got {component!r}.")
         cells: Any = cells_of(data) if component.takes_cells else _numbers("data", data)
@@ -130,7 +135,7 @@ class Mixture(Target):
         arguments = prepared._asdict()
         self.component = arguments.pop("component") or component
         prior = DirichletProcess() if prior is None else check_prior(prior)
-        super().__init__(prior=prior, exchangeable=True, copy=shared, **arguments)
+        super().__init__(prior=prior, exchangeable=True, copy=shared, known=known, kinds=kinds, **arguments)
 
     def with_points(self, data: Any) -> Mixture:
         """Return the same law, whose compiled function also knows new points: rows after those of the data."""
@@ -155,7 +160,7 @@ class Mixture(Target):
         prior = (
             [f"Before any data, clusterings follow {self.prior!r}."] if of_prior is None else of_prior(self.n_points)
         )
-        return [*self.component.assumptions(), *prior]
+        return [*self.component.assumptions(), *prior, *self.constraint.assumptions()]
 
     def __str__(self) -> str:
         sentences = "".join(f"\n- {sentence}" for sentence in self.assumptions())

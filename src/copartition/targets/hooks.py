@@ -1,0 +1,144 @@
+"""The compiled functions by which a target is known: how each is declared, and what stands where one is not given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from copartition.core.compiling import Kernel, kernel
+from copartition.core.state import (
+    Law,
+    begin_signature,
+    enter_signature,
+    leave_signature,
+    log_merge_signature,
+    log_odds_signature,
+    log_predictive_signature,
+)
+from copartition.targets.unknown import Unknowns
+from copartition.validation import integer, shorten
+
+log_predictive = kernel(log_predictive_signature, "model, chain, n_choices, n")
+"""Decorator of a target's compiled function ``f(model, chain, n_choices, n)``.
+
+It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain[0].weights``, prior
+aside. The point is in no cluster at that moment: sizes, sums and labels are those of the other points.
+"""
+
+log_merge = kernel(log_merge_signature, "model, chain, a, b")
+"""Decorator of a target's compiled function ``f(model, chain, a, b)``, which makes split-merge moves faster.
+
+It returns the log of the density of all points of the clusters `a` and `b` as one cluster, divided by their density as
+two, prior aside, from the sizes and sums of the two clusters.
+"""
+
+
+log_odds = kernel(log_odds_signature, "model, chain, a, b, n")
+"""Decorator of a target's compiled function ``f(model, chain, a, b, n)``, for split-merge moves in the chain itself.
+
+It returns the log weight of putting point `n` into cluster `a`, less that of putting it into cluster `b`, prior aside,
+as `log_predictive` does. Many points may be in no cluster at that moment (their labels are negative): the weights are
+those of a law of the other points alone.
+"""
+
+
+begin_cluster = kernel(begin_signature, "model, chain, k")
+"""Decorator of a compiled function ``f(model, chain, k)`` of `Keeping`: cluster k is about to get its first point."""
+
+enter_cluster = kernel(enter_signature, "model, chain, k, n")
+"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has joined cluster `k`.
+
+Sizes, sums and labels know it already.
+"""
+
+leave_cluster = kernel(leave_signature, "model, chain, k, n")
+"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has left cluster `k`.
+
+It returns whether so many digits were lost that what is kept is to be built anew from the members of the cluster: True
+or False.
+"""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What a target keeps for every cluster besides its size and sums, and how it is kept up to date.
+
+    It must be a function of the members of a cluster, however they came to be there: chains that have the same
+    partition are the same. ``docs/own-target.md`` shows how it is used.
+
+    Parameters
+    ----------
+    begin, enter, leave : Kernel
+        Functions decorated with `copartition.begin_cluster`, `copartition.enter_cluster` and
+        `copartition.leave_cluster`.
+    width : int
+        How many numbers there are for each cluster: those of cluster k are ``chain[0].kept[chain[0].slots[k]]``.
+    scratch : int, default 0
+        How many numbers the functions want as scratch, in ``chain[0].scratch``.
+    between : bool, default False
+        Whether something is counted between every two clusters: whole numbers in ``chain[0].between``, found by the
+        slots of the two, with room for a tally of the point at hand in ``chain[0].tally``. Then `leave` takes exactly
+        what `enter` added, and returns False.
+    """
+
+    begin: Kernel
+    enter: Kernel
+    leave: Kernel
+    width: int
+    scratch: int = 0
+    between: bool = False
+
+    def __post_init__(self) -> None:
+        signatures = {"begin": begin_signature, "enter": enter_signature, "leave": leave_signature}
+        for name, signature in signatures.items():
+            given = getattr(self, name)
+            if not isinstance(given, Kernel) or given.signature != signature:
+                raise TypeError(
+                    f"{name} must be a function decorated with copartition.{name}_cluster, got "
+                    f"{shorten(getattr(self, name))}."
+                )
+        integer("width", self.width, 0 if self.between else 1)
+        integer("scratch", self.scratch, 0)
+
+
+@log_merge
+def no_log_merge(model, chain, a, b):
+    """Stand where a target gives no `log_merge`; never called."""
+    return np.nan
+
+
+@log_odds
+def no_log_odds(model, chain, a, b, n):
+    """Stand where a target gives no `log_odds`; never called."""
+    return np.nan
+
+
+@begin_cluster
+def no_begin(model, chain, k):
+    """Stand where a target keeps nothing; never called."""
+
+
+@enter_cluster
+def no_enter(model, chain, k, n):
+    """Stand where a target keeps nothing; never called."""
+
+
+@leave_cluster
+def no_leave(model, chain, k, n):
+    """Stand where a target keeps nothing; never called."""
+    return False
+
+
+def law_of(
+    log_predictive: Kernel,
+    log_merge: Kernel | None,
+    log_odds: Kernel | None,
+    keeping: Keeping | None,
+    unknown: Unknowns,
+) -> Law:
+    """Return the functions of a target as kernels take them; others stand where it gives none."""
+    kept = (no_begin, no_enter, no_leave) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
+    merge, odds = log_merge or no_log_merge, log_odds or no_log_odds
+    given = [int(one is not None) for one in (log_merge, log_odds, keeping)]
+    return Law(log_predictive, merge, given[0], odds, given[1], *kept, given[2], *unknown.functions)

@@ -1,0 +1,104 @@
+"""At most one edge between two vertices, with a probability for each pair of blocks that is integrated out.
+
+The probability of an edge between vertices of blocks r and s has a Beta(a, b) law. With e_rs edges among m_rs pairs of
+vertices (n_r n_s, or n_r (n_r - 1) / 2 inside a block) each pair of blocks has the factor
+
+    L(e_rs, m_rs) = Beta(a + e_rs, b + m_rs - e_rs) / Beta(a, b),
+
+which is 1 where there is no pair of vertices. A vertex that joins a block has pairs with every other one, so a
+candidate costs as much as there are blocks. ``parameters`` holds a, b and log Beta(a, b).
+"""
+
+from __future__ import annotations
+
+import math
+
+from copartition.core.compiling import inner
+from copartition.targets.hooks import log_merge, log_odds, log_predictive
+from copartition.targets.network.counts import begin_look, end_look, of_blocks
+
+
+@inner
+def log_factor(parameters, edges, pairs):
+    """Return log L(edges, pairs)."""
+    a, b = parameters[0] + edges, parameters[1] + pairs - edges
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b) - parameters[2]
+
+
+@inner
+def pairs_inside(size):
+    """Return the number of pairs of vertices in a block."""
+    return size * (size - 1) // 2
+
+
+@inner
+def weight_in(model, chain, k, n_blocks):
+    """Return the log weight of the vertex whose tally is there in one block, which may be the new one."""
+    c = chain[0]
+    parameters, sizes, slots, tally = model[0].parameters, c.sizes, c.slots, c.tally[0]
+    present = c.between[slots[k]]
+    size = sizes[k]
+    weight = 0.0
+    for other in range(n_blocks):
+        edges, more = present[slots[other]], tally[other]
+        if other == k:
+            weight += log_factor(parameters, edges + more, pairs_inside(size + 1))
+            weight -= log_factor(parameters, edges, pairs_inside(size))
+        else:
+            weight += log_factor(parameters, edges + more, (size + 1) * sizes[other])
+            weight -= log_factor(parameters, edges, size * sizes[other])
+    return weight
+
+
+@log_predictive
+def bernoulli_predictive(model, chain, n_choices, n):
+    """Log weights of vertex n in every block and in a new one."""
+    c = chain[0]
+    count = begin_look(model, chain, n)
+    for k in range(n_choices):
+        c.weights[k] = weight_in(model, chain, k, c.n_clusters[0])
+    end_look(model, chain, n, count)
+
+
+@log_odds
+def bernoulli_odds(model, chain, a, b, n):
+    """Log weight of vertex n in block a less that in block b."""
+    n_blocks = chain[0].n_clusters[0]
+    count = begin_look(model, chain, n)
+    difference = weight_in(model, chain, a, n_blocks) - weight_in(model, chain, b, n_blocks)
+    end_look(model, chain, n, count)
+    return difference
+
+
+@log_merge
+def bernoulli_merge(model, chain, a, b):
+    """Log density with blocks a and b as one, less that with two."""
+    c = chain[0]
+    parameters, sizes, slots = model[0].parameters, c.sizes, c.slots
+    of_a, of_b = c.between[slots[a]], c.between[slots[b]]
+    size = sizes[a] + sizes[b]
+    total = 0.0
+    for k in range(c.n_clusters[0]):
+        if k not in (a, b):
+            to_a, to_b = of_a[slots[k]], of_b[slots[k]]
+            total += log_factor(parameters, to_a + to_b, size * sizes[k])
+            total -= log_factor(parameters, to_a, sizes[a] * sizes[k])
+            total -= log_factor(parameters, to_b, sizes[b] * sizes[k])
+    in_a, in_b, across = of_a[slots[a]], of_b[slots[b]], of_a[slots[b]]
+    total += log_factor(parameters, in_a + in_b + across, pairs_inside(size))
+    total -= log_factor(parameters, in_a, pairs_inside(sizes[a])) + log_factor(parameters, in_b, pairs_inside(sizes[b]))
+    return total - log_factor(parameters, across, sizes[a] * sizes[b])
+
+
+@of_blocks
+def bernoulli_likelihood(model, chain, law, parameters, out):
+    """Log density of the network given its blocks."""
+    c = chain[0]
+    numbers, sizes, slots = model[0].parameters, c.sizes, c.slots
+    total = 0.0
+    for k in range(c.n_clusters[0]):
+        present = c.between[slots[k]]
+        total += log_factor(numbers, present[slots[k]], pairs_inside(sizes[k]))
+        for other in range(k):
+            total += log_factor(numbers, present[slots[other]], sizes[k] * sizes[other])
+    out[0] = total

@@ -1,0 +1,245 @@
+"""The posterior of a block model: which vertices of a network belong together, parameters integrated out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from copartition.core.compiling import Kernel
+from copartition.targets.base import Target
+from copartition.targets.graphs import Graph, graph_of, names_of, nearest_vertices, neighbours_of, of_vertices
+from copartition.targets.hooks import Keeping
+from copartition.targets.network.bernoulli import (
+    bernoulli_likelihood,
+    bernoulli_merge,
+    bernoulli_odds,
+    bernoulli_predictive,
+)
+from copartition.targets.network.counts import begin_block, enter_block, leave_block
+from copartition.targets.network.expected import BERNOULLI, CORRECTED, PLAIN, edges_of, matrix_of
+from copartition.targets.network.poisson import likelihood_of, merge_of, odds_of, predictive_of
+from copartition.targets.priors import DirichletProcess, Prior, check_prior, prior_n_clusters
+from copartition.validation import positive_number, shorten
+
+
+class BlockModel(Target):
+    """The posterior law of the communities of a network.
+
+    Vertices of one block have the same law of edges to all other blocks. The rates of edges between blocks, and how
+    active each vertex is, are integrated out, so that what is left is a law on partitions.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, SciPy sparse matrix or array (n_edges, 2)
+        An undirected graph: as a graph (vertices are numbered in the order of ``graph.nodes``, and keep their names),
+        as a symmetric adjacency matrix or a triangle of it, or as a list of edges between vertices 0, 1, ... Parallel
+        edges and self-loops are allowed, but where `edges` is ``"bernoulli"``.
+    n_vertices : int, optional
+        With a list of edges: the number of vertices, if some beyond the last one named have no edge.
+    degree_corrected : bool, optional
+        Whether vertices of a block may have any degrees (Karrer and Newman 2011); if not, degrees are part of what a
+        block is. Left out: True for Poisson edges; Bernoulli edges know no correction.
+    rate : float, optional
+        Prior mean of the number of edges between two blocks, and inside one. Left out: such that the observed number of
+        edges is what is expected of as many blocks as `prior` expects.
+    prior : Prior, default DirichletProcess(1.0)
+        The law of the partition before any edge is seen.
+    edges : str, default "poisson"
+        ``"poisson"``, any number of edges between two vertices; or ``"bernoulli"``, at most one, with a probability for
+        each pair of blocks, and no degree correction.
+    beta : pair of float, default (1.0, 1.0)
+        With ``edges="bernoulli"``: the parameters a and b of the Beta law of these probabilities.
+    weight : str, bool or array of int, optional
+        How many parallel edges an edge stands for: the name of an attribute of the edges of a networkx graph, a number
+        for each edge of a list, or ``True`` for a matrix whose entries say so.
+    known : array, mapping or str, optional
+        Blocks that are known: a label for each vertex, a number or a word, negative or None where it is not; a mapping
+        from nodes to labels; or the name of an attribute of networkx' nodes. Vertices with the same label are together,
+        those with different ones are not, and all others may join them.
+    kinds : array, mapping or str, optional
+        The kind of each vertex, said in one of these ways: vertices of different kinds never share a block, as in a
+        bipartite network (``kinds="bipartite"`` for networkx' bipartite graphs).
+
+    Attributes
+    ----------
+    graph : Graph
+        The edges, each once, and how many there are of each.
+    nodes : sequence
+        What vertices are called: the nodes of a networkx graph, else 0, 1, ...
+    n_edges : int
+    rate : float or None
+        The prior mean that is used; None for Bernoulli edges.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> triangles = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]
+    >>> posterior = cp.BlockModel(triangles, rate=2.0)
+    >>> posterior
+    BlockModel(6 vertices, 7 edges, degree_corrected=True, rate=2.0, DirichletProcess(alpha=1.0))
+    >>> cp.conditional(posterior, [0, 0, 0, 1, 1, 1], n=0).round(3)  # with 1 and 2; with 3, 4 and 5; on its own
+    array([0.71 , 0.152, 0.138])
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        n_vertices: int | None = None,
+        degree_corrected: bool | None = None,
+        rate: float | None = None,
+        prior: Prior | None = None,
+        *,
+        edges: str = "poisson",
+        beta: tuple[float, float] = (1.0, 1.0),
+        weight: Any = None,
+        known: Any = None,
+        kinds: Any = None,
+    ) -> None:
+        if edges not in ("poisson", "bernoulli"):
+            raise ValueError(f"edges must be 'poisson' or 'bernoulli', got {shorten(edges)}.")
+        if degree_corrected is not None and not isinstance(degree_corrected, bool | np.bool_):
+            raise TypeError(f"degree_corrected must be True or False, got {shorten(degree_corrected)}.")
+        if degree_corrected and edges == "bernoulli":
+            raise ValueError("degree_corrected goes with edges='poisson', got True for bernoulli edges.")
+        self.graph = graph_of(graph, n_vertices, weight)
+        self.is_poisson = edges == "poisson"
+        self.degree_corrected = self.is_poisson and (degree_corrected is None or bool(degree_corrected))
+        self.nodes = range(self.graph.n_vertices) if self.graph.nodes is None else self.graph.nodes
+        self.names = names_of(self.graph)
+        self.n_edges = int(self.graph.multiplicities.sum())
+        prior = DirichletProcess(1.0) if prior is None else check_prior(prior)
+        self.rate = _rate(rate, prior, self.graph) if self.is_poisson else None
+        self.beta = self._beta(rate, beta)
+        super().__init__(
+            self.graph.degrees[:, None].astype(np.float64),
+            prior=prior,
+            integers=_integers_of(self.graph),
+            keeping=Keeping(begin_block, enter_block, leave_block, width=0, between=True),
+            known=of_vertices("known", known, graph, -1),
+            kinds=of_vertices("kinds", kinds, graph),
+            copy=False,
+            **(self._bernoulli() if self.rate is None else self._poisson(self.rate)),
+        )
+
+    def _poisson(self, rate: float) -> dict[str, Any]:
+        """Return the compiled functions of Poisson edges, and what they look up."""
+        # Of sums of degrees and vertices, and of edges.
+        log_factorials = gammaln(np.arange(2.0 * self.n_edges + self.graph.n_vertices + 2) + 1.0)
+        corrected = self.degree_corrected
+        return {
+            "log_predictive": predictive_of(corrected),
+            "log_merge": merge_of(corrected),
+            "log_odds": odds_of(corrected),
+            "log_likelihood": likelihood_of(corrected),
+            "table": log_factorials[None],
+            "parameters": [np.log1p(rate)],
+            "log_total": self._log_total(rate, log_factorials),
+        }
+
+    def _log_total(self, rate: float, log_factorials: np.ndarray) -> float:
+        """Return what the functions of Poisson edges leave out of the log density of the network."""
+        total = -self.n_edges * np.log1p(1.0 / rate) - log_factorials[self.graph.multiplicities].sum()
+        total -= self.graph.loops.sum() * np.log(2.0)
+        return float(total + log_factorials[self.graph.degrees].sum() if self.degree_corrected else total)
+
+    def _bernoulli(self) -> dict[str, Any]:
+        """Return the compiled functions of Bernoulli edges, and what they look up."""
+        if self.graph.loops.any():
+            vertex = self.nodes[int(np.flatnonzero(self.graph.loops)[0])]
+            raise ValueError(f"graph must have no self-loops for edges='bernoulli', got one at vertex {vertex!r}.")
+        several = np.flatnonzero(self.graph.multiplicities > 1)
+        if len(several):
+            a, b = (self.nodes[end] for end in self.graph.edges[several[0]])
+            raise ValueError(
+                f"graph must have at most one edge between two vertices for edges='bernoulli', got "
+                f"{self.graph.multiplicities[several[0]]} between {a!r} and {b!r}."
+            )
+        return {
+            "log_predictive": bernoulli_predictive,
+            "log_merge": bernoulli_merge,
+            "log_odds": bernoulli_odds,
+            "log_likelihood": bernoulli_likelihood,
+            "parameters": [*self.beta, betaln(*self.beta)],
+        }
+
+    def _beta(self, rate: Any, beta: Any) -> tuple[float, float]:
+        if not (isinstance(beta, tuple | list) and len(beta) == 2):
+            raise TypeError(f"beta must be two positive numbers, got {shorten(beta)}.")
+        if self.is_poisson and tuple(beta) != (1.0, 1.0):
+            raise ValueError(f"beta goes with edges='bernoulli', got {shorten(beta)}.")
+        if not self.is_poisson and rate is not None:
+            raise ValueError(f"rate goes with edges='poisson', got {shorten(rate)}; beta is what bernoulli edges have.")
+        return positive_number("beta", beta[0]), positive_number("beta", beta[1])
+
+    def nearest(self, points: np.ndarray, candidates: np.ndarray, width: int) -> np.ndarray:
+        """Return the vertices that are nearest to each vertex: see `copartition.targets.graphs.nearest_vertices`."""
+        return nearest_vertices(self.graph, points, candidates, width)
+
+    @property
+    def edge_kernels(self) -> tuple[Kernel, Kernel]:
+        """The functions of expected edges, between vertices and between groups; see `edge_factor`."""
+        kind = CORRECTED if self.degree_corrected else PLAIN if self.is_poisson else BERNOULLI
+        return edges_of(kind), matrix_of(kind)
+
+    @property
+    def edge_factor(self) -> float:
+        """What these functions want to know first: rate / (1 + rate)."""
+        return 1.0 if self.rate is None else self.rate / (1.0 + self.rate)
+
+    def assumptions(self) -> list[str]:
+        """Return what the model assumes, in words: of edges, and of the partition."""
+        size = f"{self.graph.n_vertices} vertices and {self.n_edges} edges"
+        if self.is_poisson:
+            degrees = (
+                "vertices of a block may have any degrees (degree_corrected)"
+                if self.degree_corrected
+                else "vertices of a block have the same expected degree"
+            )
+            law = (
+                f"Edges of the network, {size}, are Poisson numbers whose means depend on the blocks of both ends; "
+                f"{degrees}; the number of edges between two blocks has prior mean {self.rate:.3g} (rate)."
+            )
+        else:
+            law = (
+                f"Edges of the network, {size}, are there with a probability that depends on the blocks of both ends, "
+                f"which has a Beta({self.beta[0]:g}, {self.beta[1]:g}) law (beta)."
+            )
+        of_prior = getattr(self.prior, "assumptions", None)
+        prior = [f"Before any edge, partitions follow {self.prior!r}."] if of_prior is None else of_prior(self.n_points)
+        return [law, *prior, *self.constraint.assumptions()]
+
+    def __str__(self) -> str:
+        sentences = "".join(f"\n- {sentence}" for sentence in self.assumptions())
+        return f"Block model of {self.graph.n_vertices} vertices and {self.n_edges} edges{sentences}"
+
+    def __repr__(self) -> str:
+        law = (
+            f"degree_corrected={self.degree_corrected}, rate={self.rate!r}"
+            if self.is_poisson
+            else f"edges='bernoulli', beta={self.beta}"
+        )
+        return f"BlockModel({self.graph.n_vertices} vertices, {self.n_edges} edges, {law}, {self.prior!r})"
+
+
+def _integers_of(graph: Graph) -> np.ndarray:
+    """Return what `copartition.targets.network.counts` looks up."""
+    begin, others, counts = neighbours_of(graph)
+    parts = [begin + 2 * graph.n_vertices + 1, graph.loops, others]
+    return np.concatenate([*parts, counts] if np.any(counts != 1) else parts)
+
+
+def _rate(rate: Any, prior: Prior, graph: Graph) -> float:
+    """Return the prior mean of edges between two blocks; left out, for as many blocks as the prior expects."""
+    if rate is not None:
+        return positive_number("rate", rate)
+    n_blocks = _expected_clusters(prior, graph.n_vertices)
+    return max(int(graph.multiplicities.sum()), 1) / (n_blocks * (n_blocks + 1.0) / 2.0)
+
+
+def _expected_clusters(prior: Any, n_points: int) -> float:
+    """Return how many clusters a prior expects."""
+    if hasattr(prior, "expected_clusters"):
+        return float(prior.expected_clusters(n_points))
+    return float(prior_n_clusters(prior, n_points) @ np.arange(n_points + 1))
