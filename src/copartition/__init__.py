@@ -23,11 +23,13 @@ from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import (
     Functional,
+    block_matrix,
     cluster_similarity,
     cluster_sizes_histogram,
     co_clustering,
     concentration,
     distance_to,
+    edge_probability,
     evaluation,
     functional,
     hyperparameters,
@@ -53,21 +55,23 @@ from copartition.runs.patience import SlowPairsWarning
 from copartition.runs.pilot import TuningError, tune
 from copartition.runs.powers import EvidenceError
 from copartition.runs.sampling import sample
-from copartition.targets.base import (
-    Keeping,
-    Target,
-    begin_cluster,
-    enter_cluster,
-    leave_cluster,
-    log_merge,
-    log_predictive,
-)
+from copartition.targets.base import Target
 from copartition.targets.coloring import GraphColoring
 from copartition.targets.columns import Columns
 from copartition.targets.discrete import Bernoulli, Categorical, Poisson
 from copartition.targets.gaussian import Gaussian
+from copartition.targets.hooks import (
+    Keeping,
+    begin_cluster,
+    enter_cluster,
+    leave_cluster,
+    log_merge,
+    log_odds,
+    log_predictive,
+)
 from copartition.targets.laws import Beta, Gamma, InverseGamma, LogUniform, Normal
 from copartition.targets.mixture import Component, Mixture, Prepared
+from copartition.targets.network.model import BlockModel
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.priors import (
     DirichletProcess,
@@ -92,6 +96,7 @@ from copartition.view import plots, write_report
 __all__ = [
     "Bernoulli",
     "Beta",
+    "BlockModel",
     "BlockUpdates",
     "Categorical",
     "Columns",
@@ -144,6 +149,7 @@ __all__ = [
     "Unknowns",
     "__version__",
     "begin_cluster",
+    "block_matrix",
     "canonical",
     "cluster_similarity",
     "cluster_sizes_histogram",
@@ -154,6 +160,7 @@ __all__ = [
     "consensus",
     "distance_to",
     "draw_numbers",
+    "edge_probability",
     "enter_cluster",
     "estimate",
     "estimate_within",
@@ -169,6 +176,7 @@ __all__ = [
     "log_evidence",
     "log_likelihood",
     "log_merge",
+    "log_odds",
     "log_predictive",
     "meeting_times",
     "memberships",

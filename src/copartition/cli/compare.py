@@ -13,7 +13,8 @@ import copartition as cp
 from copartition.cli.model import one_sentence_errors
 from copartition.cli.posterior import EXAMPLES, data_line, posterior_of, posterior_options
 
-COMMON = ("standardize", "kinds")  # what says what the data are is the same for all models
+# What says what the data are is the same for all models.
+COMMON = {"standardize": "--standardize", "kinds": "--as", "weight": "--weight", "undirected": "--undirected"}
 
 
 def _with_posterior_options(command: Any) -> Any:
@@ -56,7 +57,8 @@ def compare(
 ) -> None:
     """Compare models of the same data by their log evidences, each with its standard error.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try:
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point, or a network: a GraphML or GML file, or a list of edges
+    (.edges, .edgelist, .el). First try:
 
     copartition compare --example faithful --model "full=--component normal" --model "diagonal=--component nig"
     """
@@ -70,9 +72,9 @@ def compare(
     click.echo(data_line(options, next(iter(posteriors.values()))))
 
 
-def _posteriors_of(models: tuple[str, ...], options: dict[str, Any]) -> dict[str, cp.Mixture]:
+def _posteriors_of(models: tuple[str, ...], options: dict[str, Any]) -> dict[str, cp.Mixture | cp.BlockModel]:
     """Return the posterior of each model by its name; what was taken for what is left in the options."""
-    posteriors: dict[str, cp.Mixture] = {}
+    posteriors: dict[str, cp.Mixture | cp.BlockModel] = {}
     for text in models:
         name, equals, rest = text.partition("=")
         if not name or not equals or name in posteriors:
@@ -100,13 +102,13 @@ def _own_options(name: str, text: str) -> dict[str, Any]:
         for key, value in context.params.items()
         if context.get_parameter_source(key) == ParameterSource.COMMANDLINE
     }
-    for key in COMMON:
+    for key, written in COMMON.items():
         if key in given:
-            raise click.UsageError(f"--model {name}: --{'as' if key == 'kinds' else key} must be the same for all.")
+            raise click.UsageError(f"--model {name}: {written} must be the same for all.")
     return given
 
 
-def _as_json(found: cp.Comparison, posteriors: dict[str, cp.Mixture]) -> dict[str, Any]:
+def _as_json(found: cp.Comparison, posteriors: dict[str, cp.Mixture | cp.BlockModel]) -> dict[str, Any]:
     about = {name: (posteriors[name], one) for name, one in found.evidences.items()}
     return {
         "models": [

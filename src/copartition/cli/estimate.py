@@ -58,11 +58,12 @@ def estimate(
 ) -> None:
     """Estimate expectations under the posterior of a clustering, without bias.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try: copartition estimate --example galaxies
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point, or a network: a GraphML or GML file, or a list of edges
+    (.edges, .edgelist, .el). First try: copartition estimate --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)
-        moving, wanted = moving_of(options), [functional_of(text) for text in functionals]
+        moving, wanted = moving_of(options), [functional_of(text, target.names) for text in functionals]
         try:
             with _executor(dask, processes, threads) as executor, _warnings_as_lines():
                 t = None

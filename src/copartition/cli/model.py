@@ -99,8 +99,15 @@ def _init_of(options: dict[str, Any]) -> Any:
     return cp.Start(options["init"], sweeps=options["start_sweeps"], split_merge=options["start_split_merge"])
 
 
-def functional_of(text: str) -> cp.Functional:
-    """Return the functional that an option such as ``largest:3`` describes."""
+def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
+    """Return the functional that an option such as ``largest:3`` describes.
+
+    Parameters
+    ----------
+    text : str
+    names : list, optional
+        What points are called, where they have names: then these are used, because numbers may be names too.
+    """
     name, _, rest = text.partition(":")
     try:
         if name in ("n_clusters", "n_components"):
@@ -113,7 +120,7 @@ def functional_of(text: str) -> cp.Functional:
         if name == "largest":
             return cp.largest_clusters(int(rest))
         if name == "together":
-            return cp.co_clustering([int(point) for point in rest.split(",")] if rest else None)
+            return cp.co_clustering([_point_of(point, names) for point in rest.split(",")] if rest else None)
         if name == "density":
             low, high, count = rest.split(":") if rest.count(":") == 2 else ("", "", "")
             return cp.predictive_density(np.linspace(float(low), float(high), int(count)))
@@ -125,6 +132,18 @@ def functional_of(text: str) -> cp.Functional:
         "--functional must be n_clusters, n_clusters:MOST, largest:K, together, together:I,J,..., concentration, "
         f"hyperparameters, n_components, n_components:MOST or density:LOW:HIGH:POINTS, got {text!r}."
     )
+
+
+def _point_of(text: str, names: list[Any] | None) -> int:
+    """Return the number of a point that is given by its name, or by its number where points have no names."""
+    if names is None:
+        return int(text)
+    found = [i for i, name in enumerate(names) if str(name) == text]
+    if len(found) != 1:
+        called = f"{', '.join(map(str, names[:5]))}{', ...' if len(names) > 5 else ''}"
+        how_many = "none is" if not found else f"{len(found)} are"
+        raise ValueError(f"expected the name of a vertex, such as {called}, and {how_many} called {text!r}")
+    return found[0]
 
 
 @contextmanager
@@ -157,6 +176,6 @@ functional_option = click.option(
     default=("largest:3",),
     show_default=True,
     help="n_clusters, n_clusters:MOST (probabilities of 1 to MOST clusters), largest:K, together (all pairs), "
-    "together:I,J,..., concentration, hyperparameters (unknown numbers), n_components, density:LOW:HIGH:N (1-D). "
-    "Repeat for more.",
+    "together:I,J,... (points by number, vertices of a network by name), concentration, hyperparameters (unknown "
+    "numbers), n_components, density:LOW:HIGH:N (1-D). Repeat for more.",
 )

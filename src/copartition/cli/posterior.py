@@ -1,4 +1,7 @@
-"""The posterior that a command is about: which file, what its columns are, which component, which prior."""
+"""The posterior that a command is about: which file, what its columns are, which component, which prior.
+
+For a file that holds a network it is that of a block model, see `copartition.cli.network`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 
 import copartition as cp
 from copartition import datasets
+from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_line, network_options
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
@@ -21,6 +25,10 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 COMPONENTS = ("normal", "nig", "tied", "tied-diagonal", "tied-spherical", "known")
 LAWS: dict[str, Any] = {"gamma": cp.Gamma, "inversegamma": cp.InverseGamma, "loguniform": cp.LogUniform}
 PRIORS = ("dp", "py", "mfm", "finite")
+OF_TABLES = {  # what goes with tables only, as people write it
+    key: f"--{key.replace('_', '-')}"
+    for key in ("columns", "standardize", "component", "mean_weight", "scale", "noise_sd", "mean_sd", "mean")
+} | {"kinds": "--as"}
 
 
 def posterior_options() -> list[Callable[..., Any]]:
@@ -62,36 +70,57 @@ def posterior_options() -> list[Callable[..., Any]]:
         click.option(
             "--alpha",
             help="Concentration of dp and py: a number, or gamma:SHAPE,RATE for an unknown one.  [default: gamma:2,4; "
-            "1 for known]",
+            "1 for known and for networks]",
         ),
         click.option("--discount", help="Of py: a number, or beta:A,B for an unknown one.  [default: 0.25]"),
         click.option("--components", type=int, help="Of finite: how many; of mfm: at most.  [default of mfm: 30]"),
         click.option("--gamma", type=float, help="Of mfm and finite: weight of each component.  [default: 1]"),
+        *network_options(),
     ]
 
 
-def posterior_of(options: dict[str, Any]) -> cp.Mixture:
+def posterior_of(options: dict[str, Any]) -> cp.Mixture | cp.BlockModel:
     """Return the posterior that the options describe; what was taken for what is left in the options."""
     options["notes"] = []
+    if options["example"] and options["data"]:
+        raise click.UsageError("Give either DATA or --example, not both.")
+    if options["data"] and datasets.is_network(options["data"]):
+        _refuse(options, OF_TABLES, f"tables, and {options['data']!r} is a network")
+        return block_model_of(options, _prior_of(options, is_known=True))
+    if not (options["data"] or options["example"]):
+        raise click.UsageError("Give a file DATA, or --example galaxies or faithful.")
+    _refuse(options, OPTIONS, f"networks ({ENDINGS}), and {options['data'] or options['example']!r} is a table")
+    return _mixture_of(options)
+
+
+def _refuse(options: dict[str, Any], others: dict[str, str], reason: str) -> None:
+    """Refuse options that are given and mean nothing for these data."""
+    for key, written in others.items():
+        given = options.get(key)
+        is_flag = key in ("standardize", "undirected")  # which say nothing where they are False
+        if not (given is None or given == () or (is_flag and not given)):
+            raise click.UsageError(f"{written} goes with {reason}.")
+
+
+def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
+    """Return the posterior of a table."""
     name = _component_name(options)
     if options["example"]:
-        if options["data"]:
-            raise click.UsageError("Give either DATA or --example, not both.")
         if options["kinds"] or options["columns"]:
             raise click.UsageError("--as and --columns go with a file DATA.")
         preset = EXAMPLES[options["example"]]
         name = name or preset.get("component", "known")
         data, component = preset["data"](), _of_numbers(name, options, preset)
         data = _standardized([data], [options["example"]])[0] if options["standardize"] else data
-    elif options["data"]:
-        data, component, name = _from_file(options, name)
     else:
-        raise click.UsageError("Give a file DATA, or --example galaxies or faithful.")
+        data, component, name = _from_file(options, name)
     return cp.Mixture(data, component, _prior_of(options, is_known=name == "known"))
 
 
-def data_line(options: dict[str, Any], target: cp.Mixture) -> str:
+def data_line(options: dict[str, Any], target: cp.Mixture | cp.BlockModel) -> str:
     """Return a line that says what was clustered."""
+    if isinstance(target, cp.BlockModel):
+        return network_line(options, target)
     count, width = target.shape
     source = options["data"] or options["example"]
     columns = f" ({options['columns']})" if options["columns"] else ""

@@ -21,13 +21,14 @@ from copartition.cli.posterior import data_line, posterior_of
 def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: float | None, **options: Any) -> None:
     """Run a pilot, and recommend lag, burn-in and min-sweeps for copartition estimate.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point. First try: copartition tune --example galaxies
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point, or a network: a GraphML or GML file, or a list of edges
+    (.edges, .edgelist, .el). First try: copartition tune --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)
         t = cp.tune(
             target,
-            [functional_of(text) for text in functionals],
+            [functional_of(text, target.names) for text in functionals],
             pairs=pairs,
             seed=options["seed"],
             max_sweeps=max_sweeps,

@@ -1,21 +1,26 @@
-"""Data: a bundled example, tables in files, and cells from counts of RNA molecules."""
+"""Data: bundled examples, tables and networks in files, and cells from counts of RNA molecules."""
 
 from copartition.datasets.cells import cells_from_counts, read_cells, read_counts, simulated_counts
 from copartition.datasets.faithful import faithful
 from copartition.datasets.galaxies import galaxies
+from copartition.datasets.graphs import NETWORKS, Network, is_network, read_network
 from copartition.datasets.kinds import KINDS, Column, read_kinds
 from copartition.datasets.tables import read_columns, read_table
 
 __all__ = [
     "KINDS",
+    "NETWORKS",
     "Column",
+    "Network",
     "cells_from_counts",
     "faithful",
     "galaxies",
+    "is_network",
     "read_cells",
     "read_columns",
     "read_counts",
     "read_kinds",
+    "read_network",
     "read_table",
     "simulated_counts",
 ]

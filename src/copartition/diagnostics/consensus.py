@@ -16,6 +16,7 @@ Here is what follows from an estimate that is there. `copartition.consensus` of 
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,6 +70,8 @@ class Consensus:
         The estimated probabilities of being together, in the order of `co_clustering`, if there are any.
     estimate : Replicates or None
         Where the numbers are from.
+    nodes : sequence or None
+        What points are called, where they have names: the nodes of a network.
     """
 
     labels: np.ndarray
@@ -87,6 +90,7 @@ class Consensus:
     candidates: np.ndarray = field(repr=False)
     pairs: np.ndarray | None = field(repr=False, default=None)
     estimate: Replicates | None = field(repr=False, default=None)
+    nodes: Sequence[Hashable] | None = field(repr=False, default=None)
 
     @property
     def is_spread(self) -> bool:
@@ -114,15 +118,50 @@ class Consensus:
         np.fill_diagonal(table, 1.0)
         return table
 
+    @property
+    def names(self) -> list[Hashable]:
+        """What the points are called: their nodes, or their numbers."""
+        return self.points.tolist() if self.nodes is None else [self.nodes[point] for point in self.points]
+
+    def communities(self) -> list[set[Hashable]]:
+        """Return the clusters as sets of nodes, or of numbers of points; the largest first.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> two = cp.BlockModel([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)], rate=1.0)
+        >>> cp.consensus(two, replicates=50, seed=1).communities()
+        [{0, 1, 2}, {3, 4, 5}]
+        """
+        names = self.names
+        largest_first = np.argsort(-self.sizes, kind="stable")
+        return [{names[n] for n in np.flatnonzero(self.labels == cluster)} for cluster in largest_first]
+
+    def to_dict(self) -> dict[Hashable, tuple[int, float]]:
+        """Return the cluster of each node, or number of a point, and how surely it belongs there (`belongs`)."""
+        return dict(zip(self.names, zip(self.labels.tolist(), self.belongs.tolist(), strict=True), strict=True))
+
+    def similarity_frame(self) -> Any:
+        """Return `similarity` as a data frame of pandas, rows and columns called by nodes, or numbers of points."""
+        from pandas import DataFrame
+
+        names = self.names
+        return DataFrame(self.similarity, index=names, columns=names)
+
     def with_candidates(self, candidates: np.ndarray) -> Consensus:
         """Return the same with a list of clusterings that were considered."""
         return replace(self, candidates=candidates)
+
+    def with_nodes(self, nodes: Sequence[Hashable] | None) -> Consensus:
+        """Return the same with names of points."""
+        return replace(self, nodes=nodes)
 
     def summary(self) -> str:
         """Return a few lines for a person to read."""
         sizes = np.sort(self.sizes)[::-1]
         shown = ", ".join(str(size) for size in sizes[:12]) + (", ..." if len(sizes) > 12 else "")
-        unsure = self.points[np.flatnonzero(self.belongs < UNSURE)].tolist()
+        names = self.names
+        unsure = [names[n] for n in np.flatnonzero(self.belongs < UNSURE)]
         named = ", ".join(map(str, unsure[:10])) + (f" and {len(unsure) - 10} more" if len(unsure) > 10 else "")
         lines = [
             f"{len(sizes)} cluster(s) of {shown} points, by {self.loss} loss.",
@@ -189,6 +228,7 @@ def consensus_of(e: Replicates, loss: str = "vi", *, starts: int | None = None, 
         candidates=candidates,
         pairs=part.mean,
         estimate=e,
+        nodes=part.functionals[0].get("names"),
     )
 
 

@@ -93,6 +93,6 @@ def uncertain_points(target: Target, step: Step, init: Any, seed: int, executor:
     draws = draws.reshape(-1, target.n_points)
     together = np.zeros(partners.shape)
     for labels in draws:
-        together += labels[partners] == labels[:, None]
+        together += (labels[partners] == labels[:, None]) & (partners >= 0)
     companions = np.sum(together > NEARLY_ALWAYS * len(draws), axis=1)
     return np.flatnonzero(companions < COMPANIONS)

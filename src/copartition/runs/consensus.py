@@ -168,7 +168,8 @@ def consensus(
             cluster_similarity(best),
         ]
         third = estimate(posterior, functionals, seed=_seed(seed, 3), **asked)
-    return consensus_of(third, loss).with_candidates(candidates[order])
+    nodes = getattr(posterior, "nodes", None) or posterior.names
+    return consensus_of(third, loss).with_candidates(candidates[order]).with_nodes(nodes)
 
 
 def _seed(seed: int, part: int) -> int:

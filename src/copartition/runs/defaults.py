@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from copartition.chains.chain import advance_chain
-from copartition.chains.neighbours import as_updates, partners_of, plan_blocks
+from copartition.chains.neighbours import BlockUpdates, as_updates, partners_of, plan_blocks
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import Step, check_split_merge, objection_to_moves
 from copartition.core.random import stream
@@ -25,6 +25,11 @@ DEFAULT_COUPLING, PALETTE_COUPLING = "path", "transport"
 COST_OF_DEALING = 0.5
 COST_OF_LOOKING = 0.01
 SHARE = 0.5
+# Where clusters have no densities of their own, as in networks, chains get nowhere without moves, and small groups of
+# points go from cluster to cluster together: twice the cost of a sweep for moves, and once for updates of blocks.
+SHARE_IN_PLACE = 2.0
+COST_OF_UPDATE = 21  # of an update of two to eight points in four ways, in updates of one point
+LEAST_POINTS, MOST_POINTS = 2, 8
 MOST = 20
 TRIED = 10
 POINTS = 200_000  # updates of points in each half of the trial, at most
@@ -46,7 +51,17 @@ def choose_step(target: Target, coupling: Any = None, split_merge: Any = None, b
         split_merge = "auto" if coupling is None else 0
     chosen = check_coupling(default_coupling(target) if coupling is None else coupling).suited(target.model.palette)
     moves = choose_split_merge(target, split_merge)
+    if coupling is None and blocks is None:
+        blocks = default_blocks(target)
     return Step(moves, chosen, _partners_of(target) if moves else NO_PARTNERS, choose_blocks(target, blocks))
+
+
+def default_blocks(target: Target) -> BlockUpdates | None:
+    """Return the updates of blocks if nothing was chosen: some for targets that split and merge in place."""
+    if not target.law.in_place or target.n_points < 2:
+        return None
+    number = int(np.clip(round(target.n_points / COST_OF_UPDATE), 1, MOST))
+    return BlockUpdates(number, least=LEAST_POINTS, most=MOST_POINTS)
 
 
 def default_coupling(target: Target) -> str:
@@ -90,7 +105,8 @@ def _remembered(known: dict[tuple[str, bool], Any], target: Target, find: Callab
 def _auto(target: Target) -> int:
     if target.n_points < 2 or objection_to_moves(target):
         return 0
-    return int(np.clip(round(SHARE * target.n_points / cost_of_moves(target, 1)), 1, MOST))
+    share = SHARE_IN_PLACE if target.law.in_place else SHARE
+    return int(np.clip(round(share * target.n_points / cost_of_moves(target, 1)), 1, MOST))
 
 
 def cost_of_moves(target: Target, count: int) -> float:

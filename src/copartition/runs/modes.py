@@ -80,7 +80,7 @@ def find_modes(
     Parameters
     ----------
     posterior : Target
-        A `Mixture`, or a target that promises to be exchangeable.
+        A `Mixture`, a `BlockModel`, or a target that promises to be exchangeable.
     sweeps : int
         Of each ordinary chain, and of the chains at each power of tempering.
     chains : int
@@ -189,10 +189,10 @@ def different_starts(target: Target, seed: int) -> dict[str, Beginning]:
     numbers = np.arange(target.n_points)
     means = k_means(target.model.points, min(MEANS, allowed), np.random.default_rng([seed, LOOK, OF_MEANS]))
     return {
-        "one cluster": Beginning(np.zeros(target.n_points, dtype=np.int64)),
+        "one cluster": Beginning(target.constraint.coarsest()),
         "sequential": check_start(target, "sequential"),
-        "k-means": Beginning(canonical(means)),
-        "singletons": Beginning(canonical(numbers % min(allowed, MOST_SINGLETONS))),
+        "k-means": Beginning(target.constraint.applied(means)),
+        "singletons": Beginning(target.constraint.applied(numbers % min(allowed, MOST_SINGLETONS))),
     }
 
 

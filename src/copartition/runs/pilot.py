@@ -145,7 +145,7 @@ def tune(
         pilot.check(modes)
         m, differences = pilot.run_pairs()
         draws = pilot.run_chains(m)
-        seen = pilot.look() if modes and target.is_exchangeable else None
+        seen = pilot.look() if modes and target.has_density else None
     return _recommend(pilot, m, differences, draws, seen)
 
 
@@ -230,7 +230,7 @@ class _Pilot:
             tried = "; ".join(f"{trial.candidate}: {trial.pairs.censored}" for trial in self.trials)
             raise TuningError(
                 f"Of {TRIAL_PAIRS} pairs so many did not meet within {self.chosen.pairs.max_sweeps} sweeps ({tried}): "
-                f"no settings can be recommended. {self._seen() if modes and self.target.is_exchangeable else ''}Raise "
+                f"no settings can be recommended. {self._seen() if modes and self.target.has_density else ''}Raise "
                 f"max_sweeps, now {self.max_sweeps}, of which the pilot spends a tenth on its first pairs; or take an "
                 "estimate under a max_sweeps of its own, which gives ordinary averages too and says what is missing."
             )

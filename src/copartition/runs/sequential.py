@@ -68,7 +68,12 @@ def evidence_by_particles(
         )
     if posterior.prior is None:
         raise ValueError(f"method {SMC!r} needs a target that has a prior, such as Mixture, got {shorten(posterior)}.")
-    log_likelihood().bind(posterior)  # which refuses targets that are not exchangeable
+    log_likelihood().bind(posterior)  # which refuses targets that have no density
+    if not posterior.is_exchangeable or posterior.constraint:
+        raise ValueError(
+            f"method 'smc' needs points that are exchangeable and free to join any cluster, got {shorten(posterior)}; "
+            "leave method out."
+        )
     constant = float(posterior.model.constant[1])
     values, seconds, sweeps, wanted = np.zeros(0), 0.0, 0, FIRST
     with lasting(executor) as place:

@@ -17,6 +17,8 @@ from copartition.results import MeetingTimes, Replicates
 from copartition.targets.base import Target
 from copartition.targets.priors import prior_n_clusters
 from copartition.validation import confidence, finite_array, integer, shorten
+from copartition.view.networks import adjacency as adjacency
+from copartition.view.networks import network as network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
