@@ -38,6 +38,19 @@ def ring():
     return cp.GraphColoring(edges, colors=5)
 
 
+def kinds():
+    """The posterior with clusters that overlap, of points of two kinds."""
+    every_third = [i % 3 == 0 for i in range(60)]
+    return cp.Mixture(PLANE, cp.Gaussian(noise_sd=1.0, mean_sd=2.5), cp.DirichletProcess(0.8), kinds=every_third)
+
+
+def club():
+    """The blocks of a small network with parallel edges, a self-loop and two vertices whose blocks are known."""
+    edges = [(i, (i * i + 1) % 30) for i in range(30)] + [(i, (i + 3) % 15 + 15 * (i // 15)) for i in range(30)]
+    known = [0 if i == 4 else 1 if i == 20 else -1 for i in range(30)]
+    return cp.BlockModel([*edges, (2, 2)], rate=2.0, known=known)
+
+
 def first_and_last(labels):
     """A functional in Python: whether the first and the last point are together, and the number of clusters."""
     return [labels[0] == labels[-1], labels.max() + 1]
@@ -61,6 +74,9 @@ def estimates():
     for init in ("singletons", "prior", "sequential", cp.Start("one_cluster", sweeps=3, split_merge=4)):
         yield f"start {init}", plane(), cp.n_clusters(), {"init": init, "split_merge": 2}
     yield "nugget", plane(), cp.n_clusters(), {"coupling": cp.Transport(nugget=0.05)}
+    yield "network", club(), [cp.n_clusters(), cp.edge_probability([(4, 20)])], {}
+    yield "network, transport", club(), cp.n_clusters(), {"coupling": "transport", "split_merge": 2}
+    yield "kinds", kinds(), cp.n_clusters(), {"blocks": 2}
     yield "lag of 1", plane(), cp.n_clusters(), {"lag": 1, "coupling": "transport"}
 
 

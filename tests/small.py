@@ -20,6 +20,7 @@ EDGES = [(0, 1), (1, 2), (2, 3), (3, 4)]
 YES_NO = RNG.integers(0, 2, (5, 3)).astype(float)
 NAN = float("nan")
 GAPS = np.array([[-0.8, NAN], [1.4, 0.3], [NAN, -0.5], [0.9, 2.2], [-1.1, 1.6]])
+GAUSSIAN = cp.Gaussian(noise_sd=1.0, mean_sd=2.0)
 N_COMPONENTS = scipy.stats.geom(0.3)
 TABLE = [  # two numbers that vary together, one that may be missing, a category, a count, a yes or no
     [-0.7, 0.2, 1.3, "a", 2, True],

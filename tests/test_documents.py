@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import bernoulli
+import communities
 import galaxies
 import galaxies_unknown
 import large
 import meeting
+import planted
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import Step
 from copartition.core.random import stream
@@ -115,7 +117,7 @@ def test_example_on_meeting_writes_its_picture(tmp_path, capsys):
 @pytest.mark.compiled
 def test_own_target_page_is_the_example(tmp_path):
     """The page's code, put together into a file, gives the same law as `examples/bernoulli.py`."""
-    function, component, direct, merge, _, _, _, check = blocks("docs/own-target.md")
+    function, component, direct, merge, *_, check = blocks("docs/own-target.md")
     answers = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(float)
     file = tmp_path / "page.py"
     file.write_text(
@@ -178,6 +180,55 @@ def test_what_the_page_on_own_targets_keeps_is_the_range_of_every_cluster(tmp_pa
     for k in range(int(chain.n_clusters[0])):
         values = target.model.points[chain.labels == k, 0]
         assert chain.kept[chain.slots[k]].tolist() == [values.min(), values.max()]
+
+
+@pytest.mark.compiled
+def test_counts_between_clusters_on_the_page_on_own_targets(capsys, tmp_path):
+    """The model of the page, whose moves are made in the chain itself, against its density written down once more."""
+    *_, counts, moves, _, _, _ = blocks("docs/own-target.md")
+    file = tmp_path / "page.py"
+    file.write_text(counts + moves)
+    scope: dict = {}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    first, second = (float(text) for text in capsys.readouterr().out.splitlines()[0].split())
+    assert first == pytest.approx(second)
+    cp, target = scope["cp"], scope["target"]
+    edges = np.array(scope["graph"].edges)
+    labels = np.arange(34) % 3
+    inside = np.sum(labels[edges[:, 0]] == labels[edges[:, 1]])
+    pairs = sum(size * (size - 1) / 2 for size in np.bincount(labels))
+    assert cp.log_density(target, labels) == pytest.approx(2.0 * (inside - 0.1 * pairs))
+    assert cp.meeting_times(target, split_merge=2, replicates=2, lag=5).met.all()
+
+
+@pytest.mark.compiled
+def test_page_on_networks_runs(capsys):
+    """With fewer and shorter replicates than on the page."""
+    code = "\n".join(blocks("docs/networks.md"))
+    for long, short in (('"burn_in": 500', '"burn_in": 50'), ("1500", "150"), ('"lag": 500', '"lag": 50')):
+        assert long in code
+        code = code.replace(long, short)
+    for long in ('"replicates": 40', '"replicates": 50', '"replicates": 20'):
+        assert long in code
+        code = code.replace(long, '"replicates": 4')
+    exec(compile(code, "docs/networks.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert out.startswith("Block model of 77 vertices and 820 edges")
+    assert "hidden above never:" in out
+    assert "E7" in out
+    assert "of 32 as they went" in out
+
+
+@pytest.mark.compiled
+def test_examples_of_networks_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(communities, "SETTINGS", {"burn_in": 20, "min_sweeps": 60, "lag": 20, "seed": 1})
+    picture = tmp_path / "karate.png"
+    blocks_found = communities.main("karate", str(picture), replicates=4)
+    assert picture.stat().st_size > 20_000
+    assert set().union(*blocks_found.communities()) == set(range(34))
+    e = planted.main(300, replicates=2)
+    assert e.select("n_clusters").mean[0] >= 1
+    assert "of the vertices are in the block of their group" in capsys.readouterr().out
 
 
 @pytest.mark.compiled
