@@ -10,6 +10,7 @@ import clients
 import draws
 import meetings
 import models
+import networks
 import real
 import runs
 import scaling
@@ -22,6 +23,7 @@ PARTS = {
     "versions": versions.measure,
     "sweeps": sweeps.measure,
     "models": models.measure,
+    "networks": networks.measure,
     "draws": draws.measure,
     "solver": solver.measure,
     "scaling": scaling.measure,

@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "evidence.md"
 sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "examples", "benchmarks", "evidence")]
 
+import block_models  # noqa: E402
 import estimates  # noqa: E402
+import network_meetings  # noqa: E402
 import sooner  # noqa: E402
 import streaming  # noqa: E402
 import trust  # noqa: E402
@@ -45,7 +47,14 @@ def written() -> dict[str, list[str]]:
 def main(words: list[str]) -> None:
     """Run the parts asked for, and write the page after each."""
     everything = (
-        estimates.PARTS | unknown_numbers.PARTS | trust.PARTS | sooner.PARTS | streaming.PARTS | which_model.PARTS
+        estimates.PARTS
+        | unknown_numbers.PARTS
+        | trust.PARTS
+        | sooner.PARTS
+        | streaming.PARTS
+        | which_model.PARTS
+        | block_models.PARTS
+        | network_meetings.PARTS
     )
     for title, part in everything.items():
         if words and not any(word.lower() in title.lower() for word in words):
