@@ -150,7 +150,11 @@ def test_directions_are_refused_or_forgotten(tmp_path, ending):
         ),
         ("x.edges", b"a \xff\n", r"x\.edges' cannot be read as text in UTF-8: invalid start byte\.$"),
         ("x.edges.gz", b"a b\n", r"x\.edges\.gz' cannot be read: Not a gzipped file"),
-        ("x.edges.gz", gzip.compress(b"a b\n" * 99, mtime=0)[:-9], r"x\.edges\.gz' cannot be read: Compressed file ended"),
+        (
+            "x.edges.gz",
+            gzip.compress(b"a b\n" * 99, mtime=0)[:-9],
+            r"x\.edges\.gz' cannot be read: Compressed file ended",
+        ),
         ("x.graphml", b"<graphml>", r"x\.graphml' cannot be read as GraphML: no element found: line 1"),
         ("x.graphml", b"<html></html>", r"x\.graphml' cannot be read as GraphML: file not successfully read"),
         ("x.graphml", GRAPHML.replace(">2<", ">two<").encode(), r"cannot be read as GraphML: .*'two'\.$"),
