@@ -261,6 +261,7 @@ def test_foreign_and_truncated_files_are_refused_untouched(tmp_path, content):
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (x)")
+    connection.close()
     before = other.read_bytes()
     with pytest.raises(cp.StoreError, match="database of another program"):
         run(store=other)
