@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import select
 import signal
@@ -186,11 +185,14 @@ def test_no_scheduler_at_the_address(table):
 
 
 @pytest.mark.compiled
+@pytest.mark.posix
 def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
     """A real terminal: the progress bar shows, Ctrl-C stops, and the same command goes on."""
     store = tmp_path / "run.db"
     program = Path(sys.executable).parent / "copartition"
     command = [program, "estimate", "--example", "galaxies", "--replicates", "1000000", "--store", store]
+    import pty  # not everywhere there is
+
     parent, child = pty.openpty()
     command = [str(part) for part in command]
     process = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, preexec_fn=hear_interrupts)
