@@ -24,6 +24,7 @@ import numpy as np
 
 from copartition.diagnostics.averages import averages_at_most, averages_of_replicates, belonging, joined_pairs, square
 from copartition.diagnostics.search import from_similarity
+from copartition.extras import needed
 from copartition.results import Replicates
 from copartition.validation import integer, shorten
 
@@ -157,10 +158,8 @@ class Consensus:
 
     def similarity_frame(self) -> Any:
         """Return `similarity` as a data frame of pandas, rows and columns called by nodes, or numbers of points."""
-        from pandas import DataFrame
-
         names = self.names
-        return DataFrame(self.similarity, index=names, columns=names)
+        return needed("pandas", by="similarity_frame").DataFrame(self.similarity, index=names, columns=names)
 
     def summary(self) -> str:
         """Return a few lines for a person to read."""
