@@ -44,8 +44,8 @@ from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
 from copartition.runs.pilot import TuningError
 from copartition.runs.sampling import DrawJob, run_chains
-from copartition.runs.stopping import MOST as MOST_REPLICATES
 from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
+from copartition.runs.stopping import MOST as MOST_REPLICATES
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
