@@ -279,3 +279,17 @@ def test_page_on_unknown_numbers_runs(capsys):
     assert out[0] == "['mean_weight', 'mean', 'variance']"
     assert float(out[-1]) == pytest.approx(0.13, abs=0.03)  # as the page says
     assert scope["e"].components[0] == "n_clusters"
+
+
+@pytest.mark.compiled
+def test_page_on_doors_runs(capsys):
+    """Fewer pairs of chains, and flowers, than on the page."""
+    of_flowers, of_cells = blocks("docs/scikit-learn.md")
+    scope: dict = {}
+    shorter = of_flowers.replace('("full", ', '("full", target_stderr=None, max_replicates=10, ')
+    exec(compile(shorter.replace(".data\n", ".data[::3]\n"), "docs/scikit-learn.md", "exec"), scope)
+    out = capsys.readouterr().out
+    assert out.startswith(f"{scope['clusterer'].n_clusters_} clusters; posterior mean ")
+    assert "Mixture of 50 points x 4" in out
+    exec(compile(of_cells, "docs/scikit-learn.md", "exec"), scope)
+    assert scope["adata"].obs["copartition"].value_counts().tolist() == [20, 10]
