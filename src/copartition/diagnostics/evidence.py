@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics.powers import Curve
+from copartition.display import Displayed, draw
 from copartition.validation import confidence, shorten
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
 COUPLED, SMC = "coupled", "smc"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Displayed):
     """The log evidence of a posterior: the log density of the data with everything unknown integrated out.
 
     Attributes
@@ -92,7 +94,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """Models of the same data, the best first.
 
     Attributes
@@ -155,6 +157,10 @@ class Comparison:
         import pandas
 
         return pandas.DataFrame(self.rows()).set_index("model")
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the log evidences against that of the best: see `copartition.plots.evidence`."""
+        return draw(self, ax=ax)
 
     def __str__(self) -> str:
         width = max(5, *[len(name) for name in self.names])

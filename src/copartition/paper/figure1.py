@@ -11,21 +11,18 @@ import numpy as np
 import copartition as cp
 from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
+from copartition.view.axes import plain_numbers
+from copartition.view.palette import line_of
 
 COUPLINGS = ("transport", "maximal", "common")
 OURS = "copartition"  # what the package does where nothing is chosen
 ARMS = (OURS, *COUPLINGS)
-STYLES: dict[str, dict[str, Any]] = {
-    OURS: {"color": ACCENT, "linestyle": "-"},
-    "transport": {"color": INK, "linestyle": "-"},
-    "maximal": {"color": ACCENT, "linestyle": "--"},
-    "common": {"color": MUTED, "linestyle": ":"},
-}
+STYLES: dict[str, dict[str, Any]] = {arm: line_of(number) for number, arm in enumerate(ARMS)}
 LAG_A, CAP_A = 250, 2_000
 VERTICES = 25
 LAG_B, CAP_B = 1000 // VERTICES, 100_000
 TRACED = 400  # sweeps of a trace that are kept
+SHOWN = 30  # traces of single pairs in a picture
 
 
 def mixture(reproduction: Reproduction, number: int) -> cp.Mixture:
@@ -191,11 +188,11 @@ def _draw_traces(ax: Any, results: list[dict[str, Any]]) -> None:
     longest = 0
     for c in reversed(ARMS):
         traces = [np.array(result[c]["trace"]) for result in results]
-        for trace in traces[:40]:
-            ax.plot(trace, lw=0.4, alpha=0.35, **STYLES[c])
+        for trace in traces[:SHOWN]:
+            ax.plot(trace, lw=0.3, alpha=0.25, color=STYLES[c]["color"], zorder=1)
         length = max(len(trace) for trace in traces)
         stacked = np.array([np.pad(trace, (0, length - len(trace)), mode="edge") for trace in traces])
-        ax.plot(np.median(stacked, axis=0), lw=2.0, label=c, **STYLES[c])
+        ax.plot(np.median(stacked, axis=0), lw=2.2, label=c, zorder=2, **STYLES[c])
         longest = max(longest, min(length, int(np.quantile([len(trace) for trace in traces], 0.9))))
     ax.set_xlim(0, max(10, longest))
     ax.set_ylim(bottom=0)
