@@ -48,6 +48,7 @@ class Shown:
     level: str = PLAIN
     sentences: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     unmet: dict[str, Any] | None = None
     head: list[str] = field(default_factory=list)
@@ -90,8 +91,8 @@ def _estimate(e: Replicates) -> Shown:
     return Shown(
         verdict.headline,
         verdict.level,
-        verdict.advice,
-        against,
+        findings=against,
+        advice=verdict.advice,
         unmet=unmet,
         head=head,
         rows=rows,
@@ -198,7 +199,8 @@ def _tuned(t: Tuned) -> Shown:
     if len(errors) > len(rows):
         rows.append([f"… and {len(errors) - len(rows):,} more", ""])
     cost = (
-        f"A replicate costs about {t.sweeps:,.0f} sweeps and {t.seconds:.2g} CPU seconds: {t.inefficiency:.2g} times "
+        f"A replicate costs about {t.sweeps:,.0f} sweeps and {t.seconds:.2g} CPU seconds; a given precision takes "
+        f"{t.inefficiency:.2g} times the work of an ordinary chain after a free burn-in."
     )
     settings = f"lag = {t.lag:,}, burn_in = {t.burn_in:,}, min_sweeps = {t.min_sweeps:,}"
     blocks = [] if t.blocks is None else [("Updates of blocks", str(t.blocks))]
@@ -206,7 +208,7 @@ def _tuned(t: Tuned) -> Shown:
         ("Coupling", repr(t.coupling)),
         ("Split-merge moves after a sweep", str(t.split_merge)),
         *blocks,
-        ("Start", str(t.init)),
+        ("Start", "that of the target" if t.init is None else str(t.init)),
         ("The pilot cost", f"{t.pilot_sweeps:,.0f} sweeps and {t.pilot_seconds:.2g} CPU seconds"),
     ]
     found = [] if t.modes is None else [t.modes.finding]
@@ -274,4 +276,4 @@ def _modes(modes: Modes) -> Shown:
         ("Cost", f"{modes.sweeps:,} sweeps, {modes.seconds:.3g} CPU seconds"),
     ]
     advice = [finding.advice] if finding.advice else []
-    return Shown(f"{finding.title}: {finding.text}", finding.level, advice, folds=[Fold("Details", facts=facts)])
+    return Shown(f"{finding.title}: {finding.text}", finding.level, advice=advice, folds=[Fold("Details", facts=facts)])

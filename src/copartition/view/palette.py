@@ -16,7 +16,7 @@ from typing import Any
 
 INK, MUTED, ACCENT = "#1b1e23", "#80868f", "#1f5f99"
 SERIES = [INK, ACCENT, "#e67d02", "#a76679", "#6f2000", "#9cbf7d"]
-MORE = ["#9b6afb", "#36c9fd", "#797843", "#f0a3ba", "#c2185b"]
+MORE = ["#9b6afb", "#36c9fd", "#797843", "#f0a3ba", "#3b1fe0"]
 DASHES: list[Any] = ["-", "--", "-.", ":", (0, (7, 2, 1, 2, 1, 2)), (0, (3, 1)), (0, (9, 4))]
 SHAPES = "osD^vphX<>P"
 
@@ -25,7 +25,7 @@ LIGHT_PAGE = {
     "good": "#1d6b3a", "caution": "#8a5a00", "bad": "#a11f1f", "line": "#d9dce1",
     **{f"series{k}": color for k, color in enumerate(SERIES)},
 }  # fmt: skip
-DARK_SERIES = ["#e7eaee", "#7fb6e8", "#dd8413", "#a5698a", "#ab3418", "#a4e07c"]
+DARK_SERIES = ["#e7eaee", "#7fb6e8", "#d87e0c", "#9d6384", "#a5300f", "#a6e07e"]
 DARK_PAGE = {
     "paper": "#14171b", "card": "#1d2127", "ink": "#e7eaee", "muted": "#9aa2ad", "accent": "#7fb6e8",
     "good": "#7fcf9a", "caution": "#e6b35c", "bad": "#f08a8a", "line": "#353b44",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Drawing = Callable[..., Axes]
 
-COLUMNS = 3  # of pictures beside each other
+COLUMNS = 3  # pictures beside each other; of four, two and two
 
 
 def natural(e: Replicates, *, ax: Axes | None = None, **more: Any) -> Any:
@@ -51,7 +51,7 @@ def natural(e: Replicates, *, ax: Axes | None = None, **more: Any) -> Any:
         raise ValueError(f"{given} goes with the picture of one functional, as e.plot(name), got several: {names}.")
     from matplotlib import pyplot
 
-    columns = min(COLUMNS, len(parts))
+    columns = len(parts) if len(parts) <= COLUMNS else COLUMNS - 1
     rows = -(-len(parts) // columns)
     _, axes = pyplot.subplots(
         rows, columns, figsize=(SIZE[0] * columns, SIZE[1] * rows), layout="constrained", squeeze=False

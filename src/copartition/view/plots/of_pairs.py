@@ -107,7 +107,8 @@ def traces(m: MeetingTimes, *, ax: Axes | None = None, most: int = 50) -> Axes:
     ax.legend(frameon=False)
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
-    return labelled(ax, "coupled sweeps", "Hamming distance (ordered pairs of points)")
+    ax.locator_params(axis="x", integer=True)
+    return labelled(ax, "coupled sweeps", "Hamming distance")
 
 
 def tuned(t: Tuned, *, ax: Axes | None = None) -> Axes:

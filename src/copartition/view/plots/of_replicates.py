@@ -15,7 +15,8 @@ from copartition.view.palette import INK, MUTED, line_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STRETCHES = 200  # dots of a line
+STRETCHES = 60  # dots of a line
+DECADE = 10.0
 
 
 def running(e: Replicates, component: int = 0, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
@@ -44,8 +45,9 @@ def running(e: Replicates, component: int = 0, *, ax: Axes | None = None, level:
     ax.fill_between(counts, means - half, means + half, color=MUTED, alpha=0.35, lw=0)
     ax.plot(counts, means, color=INK)
     if len(counts) > 1:
-        ax.set_xscale("log")
-        plain_numbers(ax.xaxis)
+        if counts[-1] > DECADE * counts[0]:  # of less a logarithmic scale would name one number
+            ax.set_xscale("log")
+            plain_numbers(ax.xaxis)
         ax.set_xlim(counts[0], counts[-1])
     return labelled(ax, "replicates", e.components[component])
 
@@ -128,7 +130,7 @@ def bars(
     ax.vlines(places, low, high, color=INK, lw=1.4, label=f"{100 * level:g} % interval")
     turn = 30 if max(map(len, names)) > 40 / len(names) else 0
     ax.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", parse_math=False)
-    ax.set_ylim(bottom=min(0.0, float(low.min())))
+    ax.set_ylim(min(0.0, float(low.min())), 1.18 * max(float(high.max()), 1e-12))  # room for the legend
     ax.legend(frameon=False)
     return labelled(ax, "", "posterior mean")
 
@@ -156,7 +158,7 @@ def chains(s: Draws, component: int = 0, *, ax: Axes | None = None, most: int = 
     ends = np.arange(stretch, kept + 1, stretch)
     for number, draws in enumerate(s.draws[: integer("most", most, 1), :, component]):
         shown = draws[: len(ends) * stretch].reshape(len(ends), stretch).mean(axis=1)
-        ax.plot(s.burn_in + ends, shown, lw=1.0, label=f"chain {number + 1}", **line_of(number))
+        ax.plot(s.burn_in + ends, shown, lw=1.3, label=f"chain {number + 1}", **line_of(number))
     ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize="small")
     name = s.components[component] if s.components else f"{s.functional}[{component}]"
     return labelled(ax, "sweeps", f"{name}, averages of {stretch:,}" if stretch > 1 else name)
