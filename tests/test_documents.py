@@ -279,3 +279,18 @@ def test_page_on_unknown_numbers_runs(capsys):
     assert out[0] == "['mean_weight', 'mean', 'variance']"
     assert float(out[-1]) == pytest.approx(0.13, abs=0.03)  # as the page says
     assert scope["e"].components[0] == "n_clusters"
+
+
+@pytest.mark.compiled
+def test_page_on_notebooks_runs():
+    """With fewer replicates than on the page."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    pytest.importorskip("pandas")
+    code = "\n".join(blocks("docs/notebooks.md")).replace("replicates=200", "replicates=6")
+    scope: dict = {}
+    exec(compile(code, "docs/notebooks.md", "exec"), scope)
+    e = scope["e"]
+    assert len(e.values) == 6
+    assert [ax.get_ylabel() for ax in e.plot()] == ["probability", "share of all points", "density"]
+    mpl.pyplot.close("all")
