@@ -75,6 +75,15 @@ def test_html_says_what_it_is_and_text_is_short(shown, name):
     assert not numbers or any(number in text for number in numbers)
 
 
+def test_models_with_many_numbers_are_short_but_known_in_full():
+    wide = cp.Mixture(np.random.default_rng(1).normal(size=(30, 12)), cp.NormalInverseWishart())
+    assert len(repr(wide)) < 300
+    assert len(wide.in_full) > 1000
+    assert cp.Mixture(TWO, cp.Gaussian(noise_sd=1, mean_sd=3)).in_full == repr(
+        cp.Mixture(TWO, cp.Gaussian(noise_sd=1, mean_sd=3))
+    )
+
+
 def test_html_of_an_estimate_has_verdict_means_and_how_it_was_made(shown):
     e = shown["Estimate"]
     parser, text = read(e._repr_html_())

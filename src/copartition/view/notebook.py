@@ -236,7 +236,7 @@ def _target(target: Target) -> Shown:
         ("Points", f"{target.n_points:,}"),
         ("Unknown numbers", ", ".join(target.numbers) or "none"),
         ("Fingerprint", target.fingerprint),
-        ("In short", repr(target)),
+        ("In full", target.in_full),
     ]
     return Shown(headline, said=target.assumptions(), folds=[Fold("Details", facts=facts)])
 
