@@ -335,7 +335,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     assert again == first | {"compiled": []}
 
     # Elsewhere in the package, in modules that those with kernels import too.
-    for name in ("cli/__init__.py", "cli/estimate.py", "view/plots.py", "runs/replicates.py", "validation.py"):
+    for name in ("cli/__init__.py", "cli/estimate.py", "view/export.py", "runs/replicates.py", "validation.py"):
         line = "from __future__ import annotations\n"
         assert look((name, line, f"{line}EDITED = 1\n")) == again
 

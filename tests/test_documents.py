@@ -293,3 +293,18 @@ def test_page_on_doors_runs(capsys):
     assert "Mixture of 50 points x 4" in out
     exec(compile(of_cells, "docs/scikit-learn.md", "exec"), scope)
     assert scope["adata"].obs["copartition"].value_counts().tolist() == [20, 10]
+
+
+@pytest.mark.compiled
+def test_page_on_notebooks_runs():
+    """With fewer replicates than on the page."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    pytest.importorskip("pandas")
+    code = "\n".join(blocks("docs/notebooks.md")).replace("replicates=200", "replicates=6")
+    scope: dict = {}
+    exec(compile(code, "docs/notebooks.md", "exec"), scope)
+    e = scope["e"]
+    assert len(e.values) == 6
+    assert [ax.get_ylabel() for ax in e.plot()] == ["probability", "share of all points", "density"]
+    mpl.pyplot.close("all")
