@@ -67,7 +67,7 @@ package: $(READY)
 	$(BIN)/repo-review .
 	$(BIN)/uv venv --quiet --python $(BIN)/python out/alone
 	$(BIN)/uv pip install --quiet --python out/alone out/dist/*.whl
-	out/alone/bin/copartition estimate --example galaxies --component normal | grep "^n_clusters"
+	out/alone/bin/copartition estimate --example galaxies --component normal | grep "^largest_clusters"
 
 format: $(READY)
 	$(BIN)/ruff format .
