@@ -37,10 +37,22 @@ class Outcome:
     seconds: float = 0.0
 
 
-def call(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def environment(**variables: str) -> dict[str, str]:
+    """Return the variables of this process, some of them changed, without what would hide the wheel."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | variables
+
+
+def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a program in the project's folder; what it says is returned."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | variables
-    return subprocess.run([str(word) for word in words], cwd=ROOT, env=environment, capture_output=True, text=True)
+    return subprocess.run([str(word) for word in words], cwd=ROOT, env=environment(), capture_output=True, text=True)
+
+
+def follow(log: Path, *words: str | Path, **variables: str) -> bool:
+    """Run a program in the project's folder; write what it says to a file at once, and tell whether it succeeded."""
+    with log.open("a", encoding="utf-8") as file:
+        command = [str(word) for word in words]
+        done = subprocess.run(command, cwd=ROOT, env=environment(**variables), stdout=file, stderr=subprocess.STDOUT)
+    return done.returncode == 0
 
 
 def interpreter(version: str) -> Path | None:
@@ -81,29 +93,27 @@ def install(python: Path, packages: str, wheel: Path, folder: Path) -> Path:
     return inside
 
 
-def run_tests(python: Path, packages: str, form: str, wanted: list[str]) -> tuple[bool, str, str]:
-    """Run the tests; return whether all passed, a summary, and all that was said."""
+def run_tests(python: Path, packages: str, form: str, wanted: list[str], log: Path) -> tuple[bool, str]:
+    """Run the tests; return whether all passed, and a summary. All that was said is in `log`."""
     pytest: tuple[str | Path, ...] = (python, "-m", "pytest", "-q")
     if packages == "oldest":  # they are warned of, and warn of, what came after them
         quiet = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
         pytest += tuple(f"-Wignore::{kind}" for kind in quiet)
     if form == "short":
         files = [f"tests/test_{name}.py" for name in FAST]
-        answer = call(*pytest, "-m", "not compiled", *files, NUMBA_DISABLE_JIT="1")
+        passed = follow(log, *pytest, "-m", "not compiled", *files, NUMBA_DISABLE_JIT="1")
     elif form == "plain":
         several = ("-n", "2", "--dist", "loadgroup", "-m", "not compiled", "--ignore", "tests/test_paper.py")
-        answer = call(*pytest, *several, *(wanted or ["tests"]), NUMBA_DISABLE_JIT="1")
+        passed = follow(log, *pytest, *several, *(wanted or ["tests"]), NUMBA_DISABLE_JIT="1")
     else:
-        answer = call(*pytest, "-n", "2", "--dist", "loadgroup", *(wanted or ["tests"]))
-    said = answer.stdout + answer.stderr
-    summary = next((line.strip("= ") for line in reversed(said.splitlines()) if " in " in line), "no tests ran")
-    passed = answer.returncode == 0
+        passed = follow(log, *pytest, "-n", "2", "--dist", "loadgroup", *(wanted or ["tests"]))
+    lines = log.read_text(encoding="utf-8").splitlines()
+    summary = next((line.strip("= ") for line in reversed(lines) if " in " in line), "no tests ran")
     if passed and form == "short":
-        answer = call(python, "-m", "copartition.cli", *SMOKE)
-        passed = answer.returncode == 0 and "largest_clusters" in answer.stdout
+        passed = follow(log, python, "-m", "copartition.cli", *SMOKE)
+        passed = passed and "largest_clusters" in log.read_text(encoding="utf-8")
         summary += f"; compiled: {'works' if passed else 'fails'}"
-        said += "" if passed else answer.stdout + answer.stderr
-    return passed, summary, said
+    return passed, summary
 
 
 def try_one(found: dict[str, Path], outcome: Outcome, form: str, wanted: list[str], wheel: Path, folder: Path) -> None:
@@ -117,11 +127,11 @@ def try_one(found: dict[str, Path], outcome: Outcome, form: str, wanted: list[st
         return
     program = f"from importlib.metadata import version as v; print(*[n + ' ' + v(n) for n in {SHOWN}], sep=', ')"
     outcome.versions = call(python, "-c", program).stdout.strip()
-    outcome.passed, outcome.result, said = run_tests(python, outcome.packages, form, wanted)
+    log = folder / "tests.log"
+    outcome.passed, outcome.result = run_tests(python, outcome.packages, form, wanted, log)
     outcome.seconds = time.monotonic() - begin
-    (folder / "tests.log").write_text(said, encoding="utf-8")
     if not outcome.passed:
-        print(said)
+        print(log.read_text(encoding="utf-8"))
 
 
 def chosen(pythons: list[str], packages: list[str], form: str) -> list[tuple[str, str]]:
