@@ -21,7 +21,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 PACKAGES = ("oldest", "newest")
 SHOWN = ("numpy", "scipy", "numba", "pandas")
 # Every optional package is used in one of these, and none takes long with kernels in plain Python.
-FAST = ("extras", "cells", "tables", "export", "graph_files", "partition", "store")
+FAST = ("extras", "cells", "tables", "export", "graph_files", "store")
 SMOKE = ("estimate", "--example", "galaxies", "--component", "normal", "--replicates", "20")
 
 
