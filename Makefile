@@ -3,6 +3,9 @@
 # make run       the main job: every figure of the paper into out/paper, with a page, in ten minutes or less
 # make evidence  statistical evidence that takes longer than tests may, written to pages in docs/
 # make bench     speed, as ratios within one run, written to benchmarks/RESULTS.md
+# make test-versions  the tests on every Python that is found (3.11 to 3.13), with the oldest and the newest packages;
+#                SHORT=1: a few fast ones; PLAIN=1: with kernels in plain Python
+# make package   wheel and sdist, what checkers say of them, and the first command with the wheel and nothing else
 # make format    let ruff format and fix what it can
 
 PYTHON ?= python3
@@ -11,7 +14,7 @@ READY := .venv/.ready
 # The RNA-seq data of Figure 2B are not part of the project; without them cells are simulated, and the page says so.
 CELLS ?= $(wildcard ../shared/data/zeisel_200x50.csv)
 
-.PHONY: install test lint check coverage run evidence bench format clean
+.PHONY: install test test-versions package lint check coverage run evidence bench format clean
 
 install: $(READY)
 
@@ -50,6 +53,21 @@ evidence: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
+
+test-versions: $(READY)
+	$(BIN)/python tools/versions.py $(if $(SHORT),--short) $(if $(PLAIN),--plain)
+
+# What pyroma misses (8 of 10) is an address of the project and of its authors: there is none yet.
+package: $(READY)
+	rm -rf out/dist out/alone
+	$(BIN)/python -m build --quiet --installer uv --outdir out/dist
+	$(BIN)/twine check --strict out/dist/*
+	$(BIN)/check-wheel-contents out/dist/*.whl
+	$(BIN)/pyroma --min 8 out/dist/*.tar.gz
+	$(BIN)/repo-review .
+	$(BIN)/uv venv --quiet --python $(BIN)/python out/alone
+	$(BIN)/uv pip install --quiet --python out/alone out/dist/*.whl
+	out/alone/bin/copartition estimate --example galaxies --component normal | grep "^largest_clusters"
 
 format: $(READY)
 	$(BIN)/ruff format .
