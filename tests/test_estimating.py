@@ -355,13 +355,13 @@ KILLED = """
 
 @pytest.mark.compiled
 def test_killing_the_process_loses_no_whole_batch(tmp_path):
-    """SIGKILL at 20 random moments, then to the end: the same as undisturbed."""
+    """SIGKILL at 8 random moments, then to the end: the same as undisturbed."""
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED))
     path = tmp_path / "run.db"
     expected = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
     chance = random.Random(1)
-    for _ in range(20):
+    for _ in range(8):
         process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.6, 1.3))
         process.send_signal(signal.SIGKILL)
@@ -479,14 +479,14 @@ def test_progress_shows_the_estimate(capsys, monkeypatch):
 
 @pytest.mark.compiled
 def test_a_deadline_in_sweeps_is_unbiased_and_the_naive_average_is_not():
-    """A deadline so tight that most workers complete nothing: 20,000 workers, 4 standard errors."""
+    """A deadline so tight that most workers complete nothing: 5,000 workers, 4 standard errors."""
     data = np.array([-1.6, -1.4, 1.5, 1.7])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.7, mean_sd=2.0), cp.DirichletProcess(0.3))
     density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.49, np.eye(1) * 4, np.zeros(1), 0.3)
     states, law = naive.law(density, 4)
     exact = law @ np.array([len(set(state)) for state in states])
     e = cp.estimate_within(
-        target, cp.n_clusters(), workers=20_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=2
+        target, cp.n_clusters(), workers=5_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=2
     )
     assert np.mean(e.completed > 0) < 0.5
     assert abs(e.mean[0] - exact) < 4 * e.stderr[0]
