@@ -297,6 +297,7 @@ def run(table, tmp_path):
     return path
 
 
+@pytest.mark.once
 def test_report_of_a_run(run, tmp_path):
     page = tmp_path / "report.html"
     result = call("report", run, "-o", page)
