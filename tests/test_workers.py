@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import pickle
 import threading
 import time
@@ -16,6 +17,7 @@ import pytest
 import clusters
 import copartition as cp
 import every_run
+import test_streaming
 from copartition.runs.everything import run_all
 from copartition.runs.pairs import PairJob
 from copartition.runs.replicates import Job
@@ -24,7 +26,11 @@ from copartition.runs.sampling import ChainJob
 pytestmark = pytest.mark.xdist_group("workers")  # processes and a cluster are started once
 
 THREADS = [None, 1, 3]
-PROCESSES = ["processes", "pool of processes", "dask"]
+# A run that makes processes of its own does so in one place, whatever it is: some of them show that it does.
+PROCESSES = [
+    *itertools.product(every_run.RUNS, ["pool of processes", "dask"]),
+    *itertools.product(["estimate", "sample", "tune"], ["processes"]),
+]
 
 
 class Remote(Executor):
@@ -107,12 +113,17 @@ def test_same_bits_on_an_executor_of_any_kind(name, monkeypatch):
 
 @pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("where", PROCESSES)
-@pytest.mark.parametrize("name", every_run.RUNS)
+@pytest.mark.parametrize(("name", "where"), PROCESSES)
 def test_same_bits_on_real_processes_and_a_real_cluster(name, where, request):
     fixture = {"pool of processes": "pool_of_processes", "dask": "client"}.get(where)
     executor = request.getfixturevalue(fixture) if fixture else where
     assert_same(every_run.RUNS[name](executor), expected(name))
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore")
+def test_same_sums_on_a_real_cluster(client):
+    test_streaming.assert_same(test_streaming.run(executor=client), test_streaming.run(executor=1))
 
 
 @pytest.mark.compiled
