@@ -11,8 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -84,11 +83,6 @@ def test_same_bits_on_one_and_two_threads(undisturbed):
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(2) as two:
         assert_same(run(executor=one), undisturbed)
         assert_same(run(executor=two), undisturbed)
-
-
-@pytest.mark.compiled
-def test_same_bits_on_processes(undisturbed):
-    assert_same(run(executor="processes"), undisturbed)
 
 
 def test_a_run_that_is_given_up_keeps_what_has_ended(tmp_path, undisturbed):
@@ -443,12 +437,6 @@ def test_co_clustering_of_all_points():
     e = cp.estimate(small.scalar()[0], cp.co_clustering(), replicates=2, burn_in=0, min_sweeps=1, lag=1)
     assert e.values.shape == (2, 10)
     assert e.components[-1] == "together[3, 4]"
-
-
-@pytest.mark.compiled
-def test_an_executor_of_processes_of_the_callers_own(undisturbed):
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        assert_same(run(executor=pool), undisturbed)
 
 
 def test_functionals_are_checked():
