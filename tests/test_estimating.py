@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -125,11 +126,13 @@ def test_same_bits_on_a_dask_cluster_even_when_a_worker_is_killed(dask_cluster, 
     ]
     assert json.loads(answers[0])["mean"] == json.loads(answers[1])["mean"]
     target = small.scalar()[0]
-    longer = {"replicates": 30_000, "burn_in": 1, "min_sweeps": 300, "lag": 2, "seed": 5}
+    longer = {"replicates": 10_000, "burn_in": 1, "min_sweeps": 300, "lag": 2, "seed": 5}
     expected = cp.estimate(target, cp.n_clusters(), **longer)
+    begun = threading.Event()
+    longer["progress"] = lambda *_: begun.set()
     with ThreadPoolExecutor(1) as background:
         future = background.submit(cp.estimate, target, cp.n_clusters(), executor=client, **longer)
-        time.sleep(1.0)
+        assert begun.wait(timeout=60)
         assert not future.done()
         workers[0].kill()
         e = future.result(timeout=120)
