@@ -32,14 +32,15 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 check: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup --ignore tests/test_paper.py
+	$(BIN)/pytest -n 2 --dist worksteal -m "not once"
 
 # Compiled code is invisible to coverage, so the smaller tests run a second time with the kernels as plain Python. The
-# paper and the examples in docstrings are too much for that; the paper's tests run here, once, with compiled kernels.
+# paper, pilots and the examples in docstrings are too much for that, and code without kernels needs no second look: what
+# is marked `once` runs here, compiled, and nowhere else.
 coverage: $(READY)
 	rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -q tests/test_paper.py
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m "not compiled" --ignore tests/test_paper.py tests
+	$(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m once tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal -m "not compiled and not once" tests
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -41,6 +41,7 @@ def test_kernels_are_pickled_by_name():
     assert repr(target.law.log_predictive) == "<kernel copartition.targets.gaussian.isotropic>"
 
 
+@pytest.mark.once
 def test_importing_compiles_nothing():
     code = """
         import gc, copartition
@@ -227,6 +228,7 @@ def folder_in_another_process(**environment):
 
 
 @pytest.mark.posix
+@pytest.mark.once
 def test_where_the_home_cannot_be_written_all_processes_share_a_temporary_folder(tmp_path):
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "temporary").mkdir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -28,17 +30,22 @@ def exact_loss(loss, states, law, similarity, labels):
     return naive.vi_lower_bound(similarity, labels)
 
 
+@functools.cache
+def long_estimate(name):
+    settings = {"replicates": 20_000, "burn_in": 10, "min_sweeps": 100, "lag": 10, "seed": 1}
+    return cp.estimate(small.TARGETS[name]()[0], cp.co_clustering(), **settings)
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["scalar", "full", "coloring", "bernoulli"])
 def test_estimates_lead_to_the_exact_minimiser(name, loss):
     """From an unbiased run to the partition of least exact loss, or one as good within the run's error."""
-    target, density = small.TARGETS[name]()
+    _, density = small.TARGETS[name]()
     states, law = naive.law(density, 5)
     similarity = naive.similarity(states, law)
     losses = {state: exact_loss(loss, states, law, similarity, state) for state in states}
-    e = cp.estimate(target, cp.co_clustering(), replicates=20_000, burn_in=10, min_sweeps=100, lag=10, seed=1)
-    found = cp.consensus(e, loss=loss)
+    found = cp.consensus(long_estimate(name), loss=loss)
     assert losses[tuple(found.labels.tolist())] == pytest.approx(min(losses.values()), abs=1e-9)
     if loss == "binder":
         assert found.expected_loss == pytest.approx(min(losses.values()), rel=0.02)
@@ -317,6 +324,7 @@ def test_listed_pairs_are_no_posterior():
         cp.consensus(e)
 
 
+@pytest.mark.once
 def test_a_pilot_whose_pairs_do_not_meet_says_so(monkeypatch):
     """No sweep is left to pairs after their lag."""
     monkeypatch.setattr("copartition.runs.consensus.MOST_SWEEPS", 50)

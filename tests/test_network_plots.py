@@ -17,6 +17,8 @@ import copartition as cp
 from copartition.diagnostics.consensus import Consensus
 from copartition.view import axes, layout, networks
 
+pytestmark = pytest.mark.once  # pictures have no kernels
+
 TRIANGLES = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]
 SQUARE = [(0, 0), (0, 2), (1, 1), (2, 1), (3, 0), (3, 2)]
 

@@ -18,6 +18,8 @@ from test_bounds import pairs, random_pairs
 from test_consensus import of_draws
 from test_diagnostics import estimate_from
 
+pytestmark = pytest.mark.once  # pictures have no kernels
+
 
 @pytest.fixture
 def ax():
