@@ -18,7 +18,6 @@ from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.targets.unknown import Unknowns
 from copartition.validation import finite_array, shorten
 
-
 MOST_WORDS = 120  # characters of a component and of a prior in `repr`
 
 
