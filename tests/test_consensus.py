@@ -352,11 +352,11 @@ def test_what_is_asked_for_besides_comes_from_the_round_that_chooses():
 def test_a_precision_is_that_of_memberships():
     """Distances, which are of other units, need not be precise."""
     c = cp.consensus(small.scalar()[0], replicates=5_000, target_stderr=0.004, seed=1)
-    memberships, distance = c.estimate.select("memberships"), c.estimate.select("distance_to(hamming)")
+    memberships, _, pairs_in_dispute, _ = c.estimate.parts()
     assert 200 < len(c.estimate.met) < 5_000
     assert len(c.chosen_by.met) == 200
     assert memberships.stderr.max() <= 0.004
-    assert distance.stderr.max() > 0.004
+    assert pairs_in_dispute.stderr.max() > 0.004
     assert c.estimate.made_by["precision"]["reached"]
 
 
