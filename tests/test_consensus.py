@@ -331,3 +331,42 @@ def test_a_pilot_whose_pairs_do_not_meet_says_so(monkeypatch):
     posterior = cp.Mixture(np.linspace(-3, 3, 100), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     with pytest.raises(cp.TuningError, match="did not meet within 50 sweeps"):
         cp.consensus(posterior, coupling="transport", init="singletons", seed=1)
+
+
+# --- within bounds ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_asked_for_besides_comes_from_the_round_that_chooses():
+    target = small.scalar()[0]
+    c = cp.consensus(target, replicates=30, also=cp.n_clusters(), seed=1)
+    plain = cp.consensus(target, replicates=30, seed=1)
+    assert np.array_equal(c.belongs, plain.belongs)  # nothing else changes
+    e = c.chosen_by.select("n_clusters")
+    assert len(e.values) == 30
+    assert c.censored == 0
+    with pytest.raises(ValueError, match="functional must be one to 4"):
+        cp.consensus(target, replicates=3, also=[cp.n_clusters()] * 4)
+
+
+@pytest.mark.compiled
+def test_a_precision_is_that_of_memberships():
+    """Distances, which are of other units, need not be precise."""
+    c = cp.consensus(small.scalar()[0], replicates=5_000, target_stderr=0.004, seed=1)
+    memberships, distance = c.estimate.select("memberships"), c.estimate.select("distance_to(hamming)")
+    assert 200 < len(c.estimate.met) < 5_000
+    assert len(c.chosen_by.met) == 200
+    assert memberships.stderr.max() <= 0.004
+    assert distance.stderr.max() > 0.004
+    assert c.estimate.made_by["precision"]["reached"]
+
+
+def test_a_cap_bounds_the_work_and_is_said():
+    data = np.random.default_rng(2).normal(0, 1, 40)
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.2, mean_sd=1.0), cp.DirichletProcess(1.0))
+    c = cp.consensus(target, replicates=50, max_sweeps=12, coupling="independent", seed=1)
+    assert c.censored > 0
+    assert [len(e.met) for e in c.runs] == [32, 32]  # no more where most pairs of the pilot did not meet
+    assert max(e.meeting_times.max() for e in c.runs) == 12
+    assert f"NOT UNBIASED: {c.censored} of 64 pairs did not meet before the cap." in str(c)
+    with pytest.raises(ValueError, match="max_sweeps must be a whole number of at least 6, got 5"):
+        cp.consensus(target, max_sweeps=5)

@@ -16,6 +16,7 @@ import numpy as np
 import copartition as cp
 from copartition.cli.model import functional_of, functional_option, model_options, moving_of, one_sentence_errors
 from copartition.cli.posterior import data_line, posterior_of
+from copartition.extras import needed
 
 
 @click.command()
@@ -58,8 +59,8 @@ def estimate(
 ) -> None:
     """Estimate expectations under the posterior of a clustering, without bias.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point, or a network: a GraphML or GML file, or a list of edges
-    (.edges, .edgelist, .el). First try: copartition estimate --example galaxies
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
+    file, or a list of edges (.edges, .edgelist, .el). First try: copartition estimate --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)
@@ -131,12 +132,9 @@ def _executor(dask: str | None, processes: bool, threads: int | None) -> Iterato
     if dask is None:
         yield "processes" if processes else threads
         return
+    distributed = needed("distributed", by="--dask")
     try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("--dask needs the package distributed: pip install 'copartition[dask]'.") from None
-    try:
-        client = Client(dask, timeout=10)
+        client = distributed.Client(dask, timeout=10)
     except (OSError, TimeoutError) as error:
         raise ValueError(f"--dask: no scheduler answers at {dask!r} ({error}).") from None
     with client:
