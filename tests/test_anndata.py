@@ -170,6 +170,7 @@ def test_options_of_cells_go_with_cells(tmp_path):
 # --- scanpy ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("default")  # scanpy's own are not ours to mend
 def test_scanpy_can_use_what_was_added(clustered, tmp_path):
     """The functions that follow a clustering in scanpy: genes that mark clusters, and a picture coloured by them."""
     scanpy = pytest.importorskip("scanpy", reason="scanpy, which only this test uses, is not installed")

@@ -219,4 +219,4 @@ def _finish(ax: Any) -> None:
     """Take lines away where nothing is, and name the arms in their order: the last was drawn first."""
     ax.spines[["top", "right"]].set_visible(False)
     handles, names = ax.get_legend_handles_labels()
-    ax.legend(handles[::-1], names[::-1], frameon=False)
+    ax.legend(handles[::-1], names[::-1], frameon=False, loc="upper right")  # "best" is slow where lines are many
