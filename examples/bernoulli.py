@@ -1,4 +1,7 @@
-"""A model of your own: clusters of yes/no answers.
+"""A model of your own
+===================
+
+Clusters of yes/no answers.
 
 Every cluster has its own probability of a yes for each question, with a Beta(a, b) prior, integrated out. The package
 does not ship this model; this file is all that is needed to use it, and it runs as fast as the built-in ones.

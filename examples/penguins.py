@@ -1,4 +1,7 @@
-"""Penguins: clusters of a data frame with numbers, words and missing cells, against the species.
+"""Penguins
+========
+
+Clusters of a data frame with numbers, words and missing cells, against the species.
 
 344 penguins of three species, with four measurements, their island and their sex; 19 cells are missing. The data frame
 is taken as it is. The clustering does not know the species: they are what it is held against.
@@ -68,7 +71,6 @@ def main(folder: Path = Path("out"), replicates: int = 200) -> None:
         ax.spines[["top", "right"]].set_visible(False)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "penguins.png", dpi=110, bbox_inches="tight")
-    plt.close(figure)
     cp.write_report(e, folder / "penguins.html", "344 penguins")
     print(f"Wrote {folder / 'penguins.png'} and {folder / 'penguins.html'}.")
 

@@ -1,11 +1,14 @@
-"""A planted network of ten thousand vertices: its blocks, how sure each vertex is, and what that takes.
+"""A planted network of ten thousand vertices
+==========================================
+
+Its blocks, how sure each vertex is, and what that takes.
 
 Ten groups of a thousand vertices, sixteen edges at each vertex, four of five of them inside of the group. The model
 knows neither the groups nor how many there are. Chains that begin with one block sometimes cut a group in two, and take
 hundreds of sweeps to notice. So a few short chains are run first, and all others begin where the best of them ended.
 Prints the seconds that every part takes.
 
-python examples/planted.py [vertices]
+Run it with ``python examples/planted.py [vertices]``.
 """
 
 from __future__ import annotations
