@@ -64,7 +64,7 @@ SLOW = {
     "galaxies_unknown_scale": "richardson-green.png",
     "large": "large.png",
     "meeting": "meeting.png",
-    "planted": None,
+    "planted": "planted.png",
 }
 ENDING = """
 
@@ -79,9 +79,8 @@ examples = BUILD / "examples"
 shutil.rmtree(examples, ignore_errors=True)
 shutil.copytree(ROOT / "examples", examples, ignore=shutil.ignore_patterns("__pycache__", "out", "*.png"))
 for script, picture in SLOW.items():
-    if picture:
-        with (examples / f"{script}.py").open("a", encoding="utf-8") as file:
-            file.write(ENDING.format(picture=picture))
+    with (examples / f"{script}.py").open("a", encoding="utf-8") as file:
+        file.write(ENDING.format(picture=picture))
 sphinx_gallery_conf = {
     "examples_dirs": str(examples),
     "gallery_dirs": "gallery",
@@ -117,8 +116,8 @@ html_theme_options = {
 }
 html_sidebars = {"index": []}
 
-# Pages read well on their own, too, where links to files outside of this folder are right. Here they lead to the pages of
-# the site that show the same.
+# Pages are read where they lie, too, and there links to files outside of this folder are right. In the site they lead
+# to its own pages that show the same.
 OUTSIDE = {
     "../CONTRIBUTING.md": "contributing.md",
     "../CITATION.cff": "cite.md",

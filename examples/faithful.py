@@ -26,7 +26,7 @@ SHADES = [0.95, 0.9, 0.84, 0.77, 0.68, 0.56]
 MARKERS = ["o", "^", "s", "D", "v", "P", "X", "*"]
 
 
-def main(folder: Path = Path("out"), replicates: int = 200, cells: int = 40) -> None:
+def main(folder: Path = Path("out"), replicates: int = 50, cells: int = 40) -> None:
     """Write the picture into a folder."""
     eruptions = faithful()
     posterior = cp.Mixture(eruptions, cp.NormalInverseWishart())
