@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -28,6 +29,11 @@ def pytest_configure(config):
     if JIT_DISABLED:
         # Compiled 64-bit arithmetic wraps silently, which is what the generator of random numbers relies on.
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered in scalar:RuntimeWarning")
+
+
+def pytest_runtest_setup(item):
+    if os.name == "nt" and item.get_closest_marker("posix"):
+        pytest.skip("needs signals, permissions or terminals as Unix has them")
 
 
 @pytest.fixture(scope="session")

@@ -321,6 +321,13 @@ def test_near_points_by_the_law_of_mixed_columns():
         assert found[n].tolist() == sorted(others, key=lambda i: -gain[i])
 
 
+def test_a_vertex_without_edges_leaves_the_others_their_near_ones():
+    found = partners_of(cp.BlockModel([(0, 1), (1, 2), (0, 2), (2, 3)], n_vertices=5, rate=1.0))
+    assert found[4].tolist() == [-1] * found.shape[1]
+    assert set(found[3].tolist()) >= {2, 0, 1}
+    assert partners_of(cp.BlockModel(np.zeros((0, 2), dtype=int), n_vertices=3)).size == 0
+
+
 # --- from outside ----------------------------------------------------------------------------------------------------
 
 

@@ -153,13 +153,6 @@ def test_names_that_do_not_fit_the_matrix(tmp_path):
         datasets.read_counts(tmp_path)
 
 
-def test_a_missing_anndata_is_named(tmp_path, monkeypatch):
-    (tmp_path / "t.h5ad").write_text("")
-    monkeypatch.setitem(__import__("sys").modules, "anndata", None)
-    with pytest.raises(ValueError, match=r"copartition\[anndata\]"):
-        datasets.read_counts(tmp_path / "t.h5ad")
-
-
 def test_the_command(tmp_path):
     path = written(tmp_path / "counts.csv", counts())
     result = call("cells", path, "-o", tmp_path / "cells.csv", "--cells", "4", "--genes", "2")

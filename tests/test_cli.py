@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import select
 import signal
@@ -186,11 +185,14 @@ def test_no_scheduler_at_the_address(table):
 
 
 @pytest.mark.compiled
+@pytest.mark.posix
 def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
     """A real terminal: the progress bar shows, Ctrl-C stops, and the same command goes on."""
     store = tmp_path / "run.db"
     program = Path(sys.executable).parent / "copartition"
     command = [program, "estimate", "--example", "galaxies", "--replicates", "1000000", "--store", store]
+    import pty  # not everywhere there is
+
     parent, child = pty.openpty()
     command = [str(part) for part in command]
     process = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, preexec_fn=hear_interrupts)
@@ -237,9 +239,11 @@ def test_tune_recommends_what_the_package_does(table):
 def test_tune_says_when_pairs_do_not_meet(table):
     result = call("tune", table, *MODEL, *PILOT, "--coupling", "independent", "--max-sweeps", "1")
     assert result.exit_code == 2
-    assert result.output.startswith("Error: ")
-    assert "max_sweeps" in result.output
-    assert len(result.output.splitlines()) == 1
+    # Before it there may be lines that say how far the run has got, where it is slow.
+    *said, last = result.output.splitlines()
+    assert last.startswith("Error: ")
+    assert "max_sweeps" in last
+    assert all(line.startswith("chains: ") for line in said)
 
 
 def test_estimate_tuned_and_to_a_precision(table):

@@ -206,11 +206,11 @@ def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
         assert cache_folder() == tmp_path / "numba" / "copartition"
         cache_folder.cache_clear()
         monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        monkeypatch.setattr(cache, "user_cache_path", lambda name: tmp_path / "cache" / name)
         assert cache_folder() == tmp_path / "cache" / "copartition"
         cache_folder.cache_clear()
         (tmp_path / "file").write_text("in the way")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+        monkeypatch.setattr(cache, "user_cache_path", lambda name: tmp_path / "file" / name)
         (tmp_path / "temporary").mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
         assert cache_folder().is_dir()
@@ -226,10 +226,13 @@ def folder_in_another_process(**environment):
     return Path(done.stdout.strip())
 
 
+@pytest.mark.posix
 def test_where_the_home_cannot_be_written_all_processes_share_a_temporary_folder(tmp_path):
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "temporary").mkdir()
-    where = {"XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path / "temporary")}
+    # HOME where the user's cache is below it and the other variable means nothing (macOS).
+    home = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), str(tmp_path / "file"))
+    where = {**home, "TMPDIR": str(tmp_path / "temporary")}
     found = [folder_in_another_process(**where) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].parent == tmp_path / "temporary"
@@ -242,6 +245,7 @@ def open_to_all(path):
 
 
 @pytest.mark.parametrize("left_by_another", [open_to_all, lambda path: path.write_text(""), lambda path: link(path)])
+@pytest.mark.posix
 def test_a_temporary_folder_that_others_can_write_is_not_used(monkeypatch, tmp_path, left_by_another):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     good = cache._temporary_folder()
@@ -252,6 +256,15 @@ def test_a_temporary_folder_that_others_can_write_is_not_used(monkeypatch, tmp_p
     assert other != good
     assert other.is_dir()
     assert other.stat().st_mode & 0o777 == 0o700
+
+
+def test_where_there_are_no_users_the_temporary_folder_is_ones_own(monkeypatch, tmp_path):
+    """Windows: the folder for temporary files is the user's, and says of all files that everybody may write them."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delattr(os, "getuid", raising=False)
+    (tmp_path / "copartition-user").mkdir()
+    (tmp_path / "copartition-user").chmod(0o777)
+    assert cache._temporary_folder() == tmp_path / "copartition-user"
 
 
 def link(path):

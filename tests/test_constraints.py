@@ -6,6 +6,7 @@ import math
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import copartition as cp
@@ -194,6 +195,10 @@ def test_known_clusters_may_be_words_and_kinds_anything():
     words = cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN, known=["a", None, "b", "a"], kinds=["x", "x", "y", "x"])
     numbers = cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN, known=[5, -1, 2, 5], kinds=[0, 0, 1, 0])
     assert words.fingerprint == numbers.fingerprint
+    nothing_said = pd.array([5, pd.NA, 2, 5], dtype="Int64")
+    assert cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN, known=nothing_said, kinds=[0, 0, 1, 0]).fingerprint == (
+        numbers.fingerprint
+    )
     free = cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN)
     assert free.fingerprint != words.fingerprint
     # Nothing known, and one kind: no constraint at all.
@@ -218,6 +223,7 @@ THREE = [0.0, 1.0, 2.0]
         (lambda: cp.Mixture(THREE, small.GAUSSIAN, known=np.array(["a", -1, "b"])), "known must have None, .* '-1'"),
         (lambda: cp.Mixture(THREE, small.GAUSSIAN, kinds=["a"]), "kinds must have an entry for each of the 3 points"),
         (lambda: cp.Mixture(THREE, small.GAUSSIAN, kinds=["a", None, "b"]), "kinds must have an entry for every point"),
+        (lambda: cp.Mixture(THREE, small.GAUSSIAN, kinds=["a", pd.NA, "b"]), "kinds must have an entry for every"),
         (
             lambda: cp.Mixture(THREE, small.GAUSSIAN, known=[0, 0, -1], kinds=[0, 1, 1]),
             "known must not have points of different kinds in one cluster, got points 0 and 1 together",

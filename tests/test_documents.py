@@ -169,6 +169,17 @@ def test_links_in_the_documents_lead_somewhere():
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_the_overview_names_what_there_is():
+    """Rows of the table are many, and what they call exists."""
+    text = (ROOT / "docs/overview.md").read_text()
+    rows = re.findall(r"^\| (?!you want|---)", text, flags=re.MULTILINE)
+    assert len(rows) >= 38
+    for name in re.findall(r"\bcp\.(\w+(?:\.\w+)?)", text):
+        found = cp
+        for part in name.split("."):
+            found = getattr(found, part)
+
+
 NOT_DOCUMENTED_ALONE = {"__version__", "plots"}
 DECORATORS = [name for name in cp.__all__ if "Decorator of" in (inspect.getdoc(getattr(cp, name)) or "")]
 

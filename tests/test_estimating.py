@@ -261,6 +261,7 @@ def test_foreign_and_truncated_files_are_refused_untouched(tmp_path, content):
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (x)")
+    connection.close()
     before = other.read_bytes()
     with pytest.raises(cp.StoreError, match="database of another program"):
         run(store=other)
@@ -288,6 +289,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):
 
 
 @pytest.mark.compiled
+@pytest.mark.posix
 def test_a_full_disk_is_a_clear_error_and_the_store_stays_valid(tmp_path):
     """A real limit on file size in a process of its own."""
     path = tmp_path / "run.db"
@@ -311,6 +313,7 @@ def test_a_full_disk_is_a_clear_error_and_the_store_stays_valid(tmp_path):
 
 
 @pytest.mark.compiled
+@pytest.mark.posix
 def test_a_store_that_may_only_be_read_is_a_clear_error_and_stays_valid(tmp_path):
     """File and folder without write permission; as another user where the tests run as root, whom nothing stops."""
     code = """
@@ -355,7 +358,7 @@ KILLED = """
 
 @pytest.mark.compiled
 def test_killing_the_process_loses_no_whole_batch(tmp_path):
-    """SIGKILL at 20 random moments, then to the end: the same as undisturbed."""
+    """Killed at 20 random moments, then to the end: the same as undisturbed."""
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED))
     path = tmp_path / "run.db"
@@ -364,7 +367,7 @@ def test_killing_the_process_loses_no_whole_batch(tmp_path):
     for _ in range(20):
         process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.6, 1.3))
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
     done = subprocess.run([sys.executable, script, path], capture_output=True, text=True, check=True).stdout
     assert done == expected
@@ -380,6 +383,7 @@ def wait_for_replicates(path):
 
 
 @pytest.mark.compiled
+@pytest.mark.posix
 def test_an_interruption_keeps_what_is_done(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED).replace("60_000", "3_000_000"))

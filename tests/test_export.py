@@ -108,21 +108,6 @@ def test_draws_of_ordinary_chains_go_to_arviz():
     np.testing.assert_array_equal(s.to_datatree()["posterior/n_clusters"].to_numpy(), s.draws[:, :, 0])
 
 
-@pytest.mark.parametrize(
-    ("package", "call", "message"),
-    [
-        ("pandas", lambda e, p: e.to_dataframe(), "needs the package pandas"),
-        ("arviz_base", lambda e, p: e.to_datatree(), r"copartition\[arviz\]"),
-        ("pyarrow", lambda e, p: export.write(e, p / "a.parquet"), "needs the package pyarrow"),
-        ("h5netcdf", lambda e, p: export.write(e, p / "a.nc"), r"copartition\[arviz\]"),
-    ],
-)
-def test_a_missing_package_is_named(e, tmp_path, monkeypatch, package, call, message):
-    monkeypatch.setitem(__import__("sys").modules, package, None)
-    with pytest.raises((ImportError, ValueError), match=message):
-        call(e, tmp_path)
-
-
 def test_numbers_of_replicates_are_the_same_everywhere_where_there_are_gaps(e):
     gaps = replace(e, numbers=np.r_[0, 2 : len(e.values), 7 + len(e.values)])
     assert gaps.to_dataframe().index.tolist() == gaps.numbers.tolist()

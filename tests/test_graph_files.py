@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
-import sys
 
 import pytest
 
@@ -177,11 +175,3 @@ def test_files_that_are_not_there(tmp_path):
     (tmp_path / "folder.gml").mkdir()
     with pytest.raises(ValueError, match=r"folder\.gml' cannot be read: "):
         datasets.read_network(tmp_path / "folder.gml")
-
-
-@pytest.mark.parametrize("name", ["x.graphml", "x.edges"])
-def test_without_networkx_the_sentence_says_how_to_get_it(tmp_path, monkeypatch, name):
-    (tmp_path / name).write_text("a b\n")
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(ValueError, match=re.escape("needs the package networkx: pip install 'copartition[networkx]'.")):
-        datasets.read_network(tmp_path / name)

@@ -50,6 +50,18 @@ def test_conditional_laws_are_those_of_the_joint(case):
             )
 
 
+def test_bernoulli_edges_beyond_the_table_have_the_same_law(monkeypatch):
+    """Of large networks not all logs of Gamma are looked up; here those of more than four pairs are computed."""
+    monkeypatch.setattr("copartition.targets.network.bernoulli.TABLE", 5)
+    target, network, _ = SMALL["bernoulli"]()
+    assert target.model.table.shape == (3, 5)
+    for state in ([0] * 6, [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]):
+        for n in range(6):
+            np.testing.assert_allclose(
+                cp.conditional(target, state, n), naive.conditional(network, state, n), atol=1e-13
+            )
+
+
 def test_the_joint_is_invariant_under_a_sweep(case):
     target, _, _, states, law = case
     matrix = laws.sweep_matrix(target, states)

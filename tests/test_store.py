@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import time
@@ -49,7 +48,7 @@ def test_a_second_run_on_a_store_is_told_to_wait_and_the_first_loses_nothing(tmp
             here(path, 5)  # few, so that a lock that is not there is found out soon
         assert process.poll() is None
         before = len(cp.Estimate.load(path).values)  # reading is always possible
-        process.send_signal(signal.SIGKILL)
+        process.kill()
     finally:
         process.kill()
         process.wait()

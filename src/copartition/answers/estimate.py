@@ -142,7 +142,7 @@ class Estimate(Replicates):
         return export.dataframe(self)
 
     def to_datatree(self) -> xarray.DataTree:
-        """Return the replicates in the form that ArviZ uses. Needs ``pip install copartition[arviz]``."""
+        """Return the replicates in the form that ArviZ uses. Needs ``pip install "copartition[arviz]"``."""
         return export.datatree(self)
 
     def summary(self, rows: int = 20) -> str:

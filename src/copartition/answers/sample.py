@@ -42,7 +42,7 @@ class Sample(Draws):
         return np.sqrt(self.variance / (self.draws.shape[0] * self.draws.shape[1]))
 
     def to_datatree(self) -> xarray.DataTree:
-        """Return the draws in the form that ArviZ uses, chains x draws. Needs ``pip install copartition[arviz]``."""
+        """Return the draws in the form that ArviZ uses, chains x draws. Needs ``pip install "copartition[arviz]"``."""
         return export.sample_datatree(self)
 
     def summary(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copartition.core.neighbours import rank_neighbours
-from copartition.core.room import NO_BLOCKS, BlockPlan, empty_chain, widths_of
+from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, widths_of
 from copartition.targets.base import Target
 from copartition.validation import integer
 
@@ -90,8 +90,8 @@ def partners_of(target: Target) -> np.ndarray:
     everyone = np.arange(target.n_points)
     candidates = _compared(everyone)
     found = nearest(target, everyone, candidates, min(PARTNERS, len(candidates) - 1))
-    # A row that is empty, because densities were no numbers, would give no partner.
-    return found if found.size and found.max(axis=1).min() >= 0 else np.zeros((0, 0), dtype=np.int32)
+    # A point without near ones, such as a vertex without edges, makes its moves with any other one (`draw_partner`).
+    return found if found.max(initial=-1) >= 0 else NO_PARTNERS
 
 
 def plan_blocks(target: Target, blocks: BlockUpdates) -> BlockPlan:

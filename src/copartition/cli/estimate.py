@@ -16,6 +16,7 @@ import numpy as np
 import copartition as cp
 from copartition.cli.model import functional_of, functional_option, model_options, moving_of, one_sentence_errors
 from copartition.cli.posterior import data_line, posterior_of
+from copartition.extras import needed
 
 
 @click.command()
@@ -131,12 +132,9 @@ def _executor(dask: str | None, processes: bool, threads: int | None) -> Iterato
     if dask is None:
         yield "processes" if processes else threads
         return
+    distributed = needed("distributed", by="--dask")
     try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("--dask needs the package distributed: pip install 'copartition[dask]'.") from None
-    try:
-        client = Client(dask, timeout=10)
+        client = distributed.Client(dask, timeout=10)
     except (OSError, TimeoutError) as error:
         raise ValueError(f"--dask: no scheduler answers at {dask!r} ({error}).") from None
     with client:

@@ -13,6 +13,7 @@ import numpy as np
 
 import copartition as cp
 from copartition.cli.posterior import EXAMPLES, posterior_options
+from copartition.extras import MissingPackageError
 
 COUPLINGS: dict[str, Any] = {
     "path": cp.Path,
@@ -146,12 +147,24 @@ def _point_of(text: str, names: list[Any] | None) -> int:
     return found[0]
 
 
+# What a user can mend: the message is enough, the place in the source is not wanted.
+MISTAKES = (
+    ValueError,
+    TypeError,
+    OSError,
+    MissingPackageError,
+    cp.EvidenceError,
+    cp.ReplicateError,
+    cp.TuningError,
+)
+
+
 @contextmanager
 def one_sentence_errors() -> Iterator[None]:
     """Turn a user's mistake into one line and exit code 2."""
     try:
         yield
-    except (ValueError, TypeError, cp.EvidenceError, cp.ReplicateError, cp.TuningError, OSError) as error:
+    except MISTAKES as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
 

@@ -35,6 +35,7 @@ numba_settings: Any = numba.config
 EDITIONS = 6  # that are kept: several checkouts and versions of Python may share a cache
 VERSIONS = 4  # of one function
 LIBRARIES = ("numpy", "numba", "math", "scipy")
+NO_NAME = str.maketrans("<>", "()")  # what names of files may not have everywhere; those of functions do: <lambda>
 CORE = __name__.rpartition(".")[0]
 PACKAGE = CORE.partition(".")[0]
 
@@ -42,7 +43,7 @@ PACKAGE = CORE.partition(".")[0]
 def folder_for(function: Callable[..., Any]) -> Path:
     """Return the folder for the machine code of a function, as it and all that it refers to are now."""
     edition = cache_folder() / _edition()
-    name = f"{function.__module__}.{function.__qualname__}".replace("<locals>", "")[-80:]
+    name = f"{function.__module__}.{function.__qualname__}".replace("<locals>", "")[-80:].translate(NO_NAME)
     folder = edition / f"{name}-{_hash_of(function, (*LIBRARIES, CORE)).hex()[:20]}"
     if _mark_used(folder):
         _keep_latest(edition.parent.glob("[0-9a-f]" * 20), EDITIONS)  # fetched data lie there too
@@ -69,13 +70,14 @@ def cache_folder() -> Path:
 
 def _temporary_folder() -> Path:
     """Return a folder that only this user can write: machine code from it is going to be run."""
-    user = os.getuid() if hasattr(os, "getuid") else "user"
+    has_users = hasattr(os, "getuid")  # Windows has a temporary folder for each user, and no such permissions
+    user = os.getuid() if has_users else "user"
     folder = Path(tempfile.gettempdir()) / f"{PACKAGE}-{user}"
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
-        ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-        if stat.S_ISDIR(found.st_mode) and ours and not found.st_mode & 0o022:
+        ours = not has_users or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+        if stat.S_ISDIR(found.st_mode) and ours:
             return folder
     return Path(tempfile.mkdtemp(prefix=f"{PACKAGE}-"))
 

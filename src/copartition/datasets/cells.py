@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.datasets.tables import read_text
+from copartition.extras import needed
 from copartition.validation import integer
 
 
@@ -207,11 +208,7 @@ def _check_counts(counts: Counts) -> None:
 
 
 def _read_anndata(file: Path) -> Counts:
-    try:
-        import anndata
-    except ImportError:
-        raise ValueError(f"{str(file)!r} needs the package anndata: pip install 'copartition[anndata]'.") from None
-    table = anndata.read_h5ad(file)
+    table = needed("anndata", by=repr(str(file))).read_h5ad(file)
     values: Any = table.X
     values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     return Counts(values.T.astype(float), list(table.var_names), list(table.obs_names), repr(str(file)))
@@ -231,14 +228,18 @@ def _read_10x(folder: Path) -> Counts:
         if not existing:
             raise ValueError(f"{str(folder)!r} must hold {names[0]} or {names[0]}.gz.")
         found[what] = existing[0]
-    matrix: Any = mmread(str(found["matrix"]))
+    read: Any = mmread
+    try:
+        matrix = read(str(found["matrix"]), spmatrix=False)
+    except TypeError:  # before SciPy 1.17 there was nothing to choose
+        matrix = read(str(found["matrix"]))
     genes, cells = (_first_column(found[what]) for what in ("genes", "cells"))
     if matrix.shape != (len(genes), len(cells)):
         raise ValueError(
             f"{str(found['matrix'])!r} must have {len(genes)} rows and {len(cells)} columns, as its names, got "
             f"{matrix.shape[0]} and {matrix.shape[1]}."
         )
-    return Counts(np.asarray(matrix.todense(), dtype=float), genes, cells, repr(str(folder)))
+    return Counts(matrix.toarray().astype(float), genes, cells, repr(str(folder)))
 
 
 def _first_column(file: Path) -> list[str]:

@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from copartition.extras import needed
+
 EDGE_LISTS = (".edges", ".edgelist", ".el")
 NETWORKS = (".graphml", ".gml", *EDGE_LISTS)  # how files end that hold networks; each may have .gz after it
 HEADERS = ({"source", "target"}, {"from", "to"}, {"src", "dst"})  # first lines that are no edge, whatever their case
@@ -53,7 +55,7 @@ def is_network(path: str | Path) -> bool:
 def read_network(path: str | Path, undirected: bool = False) -> Network:
     r"""Read a network from a GraphML file, a GML file, or a list of edges.
 
-    Needs networkx: ``pip install 'copartition[networkx]'``.
+    Needs networkx: ``pip install "copartition[networkx]"``.
 
     Parameters
     ----------
@@ -80,10 +82,7 @@ def read_network(path: str | Path, undirected: bool = False) -> Network:
     if not is_network(file):
         raise ValueError(f"{str(path)!r} must end in {', '.join(NETWORKS)}, or in one of these with .gz.")
     content = _content(file)
-    try:
-        import networkx
-    except ImportError:
-        raise ValueError(f"{str(path)!r} needs the package networkx: pip install 'copartition[networkx]'.") from None
+    networkx = needed("networkx", by=repr(str(path)))
     kind = _kind(file)
     notes: list[str] = []
     if kind in EDGE_LISTS:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.extras import needed
+
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})  # words for a cell that was not observed
 
 
@@ -88,11 +90,7 @@ def _read_npy(file: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def _read_parquet(file: Path) -> tuple[list[str], list[list[Any]]]:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ValueError(f"{str(file)!r} needs the package pyarrow to be read.") from None
-    table = pyarrow.parquet.read_table(file)
+    table = needed("pyarrow.parquet", by=repr(str(file))).read_table(file)
     return list(table.column_names), [list(row) for row in zip(*table.to_pydict().values(), strict=True)]
 
 

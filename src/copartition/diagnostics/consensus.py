@@ -17,13 +17,14 @@ Here is what follows from an estimate that is there. `copartition.consensus` of 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from copartition.diagnostics.averages import averages_at_most, averages_of_replicates, belonging, joined_pairs, square
 from copartition.diagnostics.search import from_similarity
+from copartition.extras import needed
 from copartition.results import Replicates
 from copartition.validation import integer, shorten
 
@@ -70,6 +71,9 @@ class Consensus:
         The estimated probabilities of being together, in the order of `co_clustering`, if there are any.
     estimate : Replicates or None
         Where the numbers are from.
+    chosen_by : Replicates or None
+        Of a posterior: the replicates by which this clustering was chosen among `candidates`, with what was estimated
+        besides (``also``).
     nodes : sequence or None
         What points are called, where they have names: the nodes of a network.
 
@@ -102,6 +106,17 @@ class Consensus:
     pairs: np.ndarray | None = field(repr=False, default=None)
     estimate: Replicates | None = field(repr=False, default=None)
     nodes: Sequence[Hashable] | None = field(repr=False, default=None)
+    chosen_by: Replicates | None = field(repr=False, default=None)
+
+    @property
+    def runs(self) -> list[Replicates]:
+        """The replicates that it is from: those by which it was chosen, if any, and those that its numbers are from."""
+        return [e for e in (self.chosen_by, self.estimate) if e is not None]
+
+    @property
+    def censored(self) -> int:
+        """Number of pairs that did not meet before a cap. If there are any, all numbers are biased."""
+        return sum(e.censored for e in self.runs)
 
     @property
     def is_spread(self) -> bool:
@@ -154,18 +169,8 @@ class Consensus:
 
     def similarity_frame(self) -> Any:
         """Return `similarity` as a data frame of pandas, rows and columns called by nodes, or numbers of points."""
-        from pandas import DataFrame
-
         names = self.names
-        return DataFrame(self.similarity, index=names, columns=names)
-
-    def with_candidates(self, candidates: np.ndarray) -> Consensus:
-        """Return the same with a list of clusterings that were considered."""
-        return replace(self, candidates=candidates)
-
-    def with_nodes(self, nodes: Sequence[Hashable] | None) -> Consensus:
-        """Return the same with names of points."""
-        return replace(self, nodes=nodes)
+        return needed("pandas", by="similarity_frame").DataFrame(self.similarity, index=names, columns=names)
 
     def summary(self) -> str:
         """Return a few lines for a person to read."""
@@ -182,6 +187,9 @@ class Consensus:
             f"{len(unsure)} of {len(self.points)} points are with the others of their cluster with probability below "
             f"{UNSURE:g}" + (f": {named}." if unsure else "."),
         ]
+        if self.censored:
+            count = sum(len(e.met) for e in self.runs)
+            lines.append(f"NOT UNBIASED: {self.censored} of {count} pairs did not meet before the cap.")
         if self.is_spread:
             lines.append("The posterior is spread over several clusterings: no single one stands for it.")
         return "\n".join(lines)

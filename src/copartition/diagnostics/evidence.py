@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics.powers import Curve
+from copartition.extras import needed
 from copartition.validation import confidence, shorten
 
 if TYPE_CHECKING:
@@ -171,9 +172,7 @@ class Comparison:
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the table as a data frame, models as its index; needs pandas."""
-        import pandas
-
-        return pandas.DataFrame(self.rows()).set_index("model")
+        return needed("pandas", by="to_dataframe").DataFrame(self.rows()).set_index("model")
 
     def __str__(self) -> str:
         width = max(5, *[len(name) for name in self.names])

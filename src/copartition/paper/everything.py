@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import copartition as cp
+from copartition.extras import needed
 from copartition.paper.complexity import complexity
 from copartition.paper.figure1 import figure1
 from copartition.paper.figure2 import figure2
@@ -32,6 +33,7 @@ def reproduce(reproduction: Reproduction, names: Sequence[str] = tuple(FIGURES))
     names : sequence of str
         Of `FIGURES`.
     """
+    needed("matplotlib", by="The paper")  # before anything is computed
     reproduction.prepare()
     begin = time.perf_counter()
     sections = []

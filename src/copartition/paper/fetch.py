@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from copartition.extras import needed
+
 REPOSITORY = "tinnguyen96/coupling-Gibbs-partition"
 COMMIT = "0238026cf3b491273ee19b9d1c9ee543c3458037"
 FILE = "data/gene_data_Ndata=200_D=50.csv"
@@ -26,10 +28,7 @@ def fetched() -> Path | None:
 
 def fetch() -> Path:
     """Download the data, check that they are the right ones, and return where they are."""
-    try:
-        import pooch
-    except ImportError:
-        raise ValueError("fetch needs the package pooch: pip install 'copartition[paper]'.") from None
+    pooch = needed("pooch", by="fetch")
     url = f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/{FILE.replace('=', '%3D')}"
     try:
         found = pooch.retrieve(url, known_hash=f"sha256:{SHA256}", fname=NAME, path=folder(), progressbar=False)

@@ -16,7 +16,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"The store {str(path)!r} cannot be used: {error}.") from error
-        except StoreError:
+        except BaseException:
             self.close()
             raise
 
@@ -265,7 +265,13 @@ class _Lock:
 
     def release(self) -> None:
         """Let go."""
-        self._file.unlink(missing_ok=True)
+        try:
+            self._file.unlink(missing_ok=True)  # while it is held: nobody takes hold of a file that is about to go
+        except PermissionError:
+            # Windows does not remove what is open: here, and after that, where the next run has it already.
+            self._connection.close()
+            with suppress(PermissionError):
+                self._file.unlink(missing_ok=True)
         self._connection.close()
 
 
@@ -314,8 +320,7 @@ def _create(path: Path, description: dict[str, Any]) -> None:
     """Make the file under another name first: whatever happens, a store is either whole or not there."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        connection = sqlite3.connect(draft)
-        with connection as c:
+        with closing(sqlite3.connect(draft)) as connection, connection as c:
             c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             c.execute(f"PRAGMA user_version = {FORMATS[-1]}")
             c.execute("CREATE TABLE description (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
@@ -328,7 +333,6 @@ def _create(path: Path, description: dict[str, Any]) -> None:
                 c.execute(table)
             rows = [(key, _encoded(value)) for key, value in description.items()]
             c.executemany("INSERT INTO description VALUES (?, ?)", rows)
-        connection.close()
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -354,10 +358,14 @@ def _check_header(path: Path) -> int:
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
     address = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(address, uri=True, timeout=30.0, check_same_thread=False)
-    if not read_only:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    try:
+        if not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

@@ -8,15 +8,21 @@ Three rounds, each with random numbers of its own:
 3. More replicates, which had no part in the choice, estimate its expected loss, and how surely points belong to its
    clusters (`memberships`, `cluster_similarity`).
 
-Nothing takes memory for all pairs of points.
+Nothing takes memory for all pairs of points, unless that is asked for besides.
+
+A cap on the sweeps of pairs bounds the work, also where chains do not meet: the pilot then says so, a few pairs are run
+to the cap, and what comes out is marked as biased.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.answers import Estimate
 from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import check_start
 from copartition.couplings.base import Coupling
@@ -29,15 +35,17 @@ from copartition.diagnostics.consensus import (
 )
 from copartition.diagnostics.search import from_draws, from_similarity
 from copartition.diagnostics.tuning import Tuned
-from copartition.functionals import cluster_similarity, distance_to, memberships
+from copartition.functionals import Functional, as_list, cluster_similarity, distance_to, memberships
 from copartition.partition import canonical
 from copartition.results import Replicates
-from copartition.runs.choice import Choice
+from copartition.runs.choice import Choice, make_job
 from copartition.runs.defaults import choose_step
-from copartition.runs.estimating import estimate
+from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
 from copartition.runs.pilot import TuningError
 from copartition.runs.sampling import DrawJob, run_chains
+from copartition.runs.stopping import MOST as MOST_REPLICATES
+from copartition.runs.stopping import FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
@@ -45,6 +53,7 @@ from copartition.validation import integer
 PILOT_LAG = 50
 MOST_SWEEPS = 20_000  # of a pair of the pilot
 LEAST_BURN_IN = 20
+FEW = 32  # replicates of a round where most pairs of the pilot did not meet: more would not make it unbiased
 PARTS = int.from_bytes(b"consensu", "big")  # of the key of random streams
 
 
@@ -94,11 +103,14 @@ def consensus(
     loss: str = "vi",
     *,
     replicates: int = 200,
+    target_stderr: float | None = None,
+    also: Functional | Sequence[Functional] = (),
     settings: Tuned | str | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
     blocks: int | BlockUpdates | None = None,
     init: Any = None,
+    max_sweeps: int | None = None,
     starts: int | None = None,
     seed: int = 0,
     executor: Any = None,
@@ -117,12 +129,22 @@ def consensus(
         ``"vi"``, the variation of information, or ``"binder"``, the number of pairs in dispute, which tends to give
         more and smaller clusters.
     replicates : int
-        Of the second round and of the third. More make standard errors smaller.
+        Of the second round and of the third. More make standard errors smaller. With `target_stderr`: the most there
+        may be of the third.
+    target_stderr : float, optional
+        Run the third round until the standard errors of all memberships, how surely each point belongs to each cluster,
+        are this small.
+    also : Functional or sequence of Functional, optional
+        What is estimated besides, up to three: ``Consensus.chosen_by`` has it, from the replicates of the second round.
     settings : Tuned or "auto", optional
         How replicates are run, see `estimate`; left out, a small pilot decides: the burn-in is what the slowest of 16
         pairs (4 of more than 20,000 points) took to meet.
     coupling, split_merge, blocks, init
         See `meeting_times`.
+    max_sweeps : int, optional
+        A cap on the sweeps of a pair. Pairs that have not met by then make all numbers biased, which the result says
+        (`Consensus.censored`). Left out, there is none, and where pairs of the pilot do not meet at all an error
+        says so.
     starts : int, optional
         Number of random orders in which the search places points; left out, fewer where there are more points.
     seed : int
@@ -149,27 +171,34 @@ def consensus(
         return consensus_of(check_estimate(posterior), loss, starts=starts, seed=seed)
     check_target(posterior)
     replicates, seed = integer("replicates", replicates, 2), integer("seed", seed, 0)
+    rule = stopping_rule(replicates, target_stderr, None)
+    besides = as_list(also) if also else []
+    effort = effort_for(posterior.n_points)
+    if max_sweeps is not None:
+        max_sweeps = integer("max_sweeps", max_sweeps, effort.horizon + 1)
     given = Choice(coupling=coupling, split_merge=split_merge, blocks=blocks, init=init)
     with lasting(executor) as place:
         common = {"executor": place, "progress": progress}
-        effort = effort_for(posterior.n_points)
-        choice = _choice(posterior, given, settings, effort, seed, common)
+        choice, most = _choice(posterior, given, settings, effort, max_sweeps, seed, common)
         draws = _draw(posterior, choice, effort, _seed(seed, 1), common)
         candidates = _candidates(draws, loss, effort, starts, seed)
-        metric = METRICS[loss][0]
-        asked = {"replicates": replicates, **choice.arguments(), **common}
-        second = estimate(posterior, distance_to(candidates, metric), seed=_seed(seed, 2), **asked)
-        order = np.argsort(second.mean, kind="stable")
+
+        def run(rule: FixedNumber | UntilPrecise, functionals: list[Functional], part: int) -> Estimate:
+            job = make_job(posterior, functionals, choice, _seed(seed, part), max_sweeps)
+            return run_until(replace(rule, most=min(rule.most, most)), job, choice, **common)
+
+        second = run(FixedNumber(replicates), [distance_to(candidates, METRICS[loss][0]), *besides], 2)
+        order = np.argsort(second.mean[: len(candidates)], kind="stable")
         best = candidates[order[0]]
         functionals = [
+            memberships(best, keep_values=False),
             distance_to(best, "vi"),
             distance_to(best, "hamming"),
-            memberships(best, keep_values=False),
             cluster_similarity(best),
         ]
-        third = estimate(posterior, functionals, seed=_seed(seed, 3), **asked)
+        third = run(replace(rule, only=0) if isinstance(rule, UntilPrecise) else rule, functionals, 3)
     nodes = getattr(posterior, "nodes", None) or posterior.names
-    return consensus_of(third, loss).with_candidates(candidates[order]).with_nodes(nodes)
+    return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
 
 
 def _seed(seed: int, part: int) -> int:
@@ -178,26 +207,37 @@ def _seed(seed: int, part: int) -> int:
     return int.from_bytes(words.tobytes(), "little")
 
 
-def _choice(target: Target, given: Choice, settings: Any, effort: Effort, seed: int, common: dict[str, Any]) -> Choice:
-    """Return how chains and pairs are run: as given, or as long as a few pairs took to meet."""
+def _choice(
+    target: Target,
+    given: Choice,
+    settings: Any,
+    effort: Effort,
+    cap: int | None,
+    seed: int,
+    common: dict[str, Any],
+) -> tuple[Choice, int]:
+    """Return how chains and pairs are run, as given or as long as a few pairs took to meet, and the most replicates."""
     if settings is not None:
-        return given.completed(settings, target, None, seed, common["executor"], common["progress"])
+        return given.completed(settings, target, None, seed, common["executor"], common["progress"]), MOST_REPLICATES
     how = {name: getattr(given, name) for name in ("coupling", "split_merge", "blocks", "init")}
     pilot: dict[str, Any] = {
         "replicates": effort.pairs,
-        "lag": PILOT_LAG,
-        "max_sweeps": MOST_SWEEPS,
+        "lag": PILOT_LAG if cap is None else min(PILOT_LAG, cap),
+        "max_sweeps": MOST_SWEEPS if cap is None else cap,
         "seed": _seed(seed, 0),
     }
     m = meeting_times(target, **pilot, **how, **common)
-    if m.censored:
+    if m.censored and cap is None:
         raise TuningError(
             f"{m.censored} of {effort.pairs} pairs of the pilot did not meet within {MOST_SWEEPS:,} sweeps, so that no "
-            "unbiased consensus can be had in reasonable time: try more split_merge moves or another init, or give "
-            "settings to run them for as long as it takes."
+            "unbiased consensus can be had in reasonable time: try more split_merge moves or another init, give "
+            "settings to run them for as long as it takes, or max_sweeps for a biased one."
         )
     burn_in = max(LEAST_BURN_IN, int((m.meeting_times - m.lag).max()))
-    return Choice(burn_in, effort.horizon * burn_in, burn_in, **how)
+    if cap is not None:
+        burn_in = min(burn_in, cap // (effort.horizon + 1))  # so that pairs have time to meet after the horizon
+    most = FEW if 2 * m.censored > effort.pairs else MOST_REPLICATES
+    return Choice(burn_in, effort.horizon * burn_in, burn_in, **how), most
 
 
 # --- clusterings from chains -----------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from copartition.runs.keeping import Kept, seconds_a_batch
 from copartition.runs.memory import check_memory
 from copartition.runs.patience import Patience
 from copartition.runs.progress import Monitor, Running, Watch, bar_for
-from copartition.runs.replicates import Failure
+from copartition.runs.replicates import Failure, Job
 from copartition.runs.schedule import Schedule
 from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.workers import lasting, workers_for
@@ -125,10 +125,33 @@ def estimate(
     ((400, 1), 0)
     >>> low, high = e.interval(0.95)
     """
-    rule = stopping_rule(replicates, target_stderr, target_relative)
     given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, blocks, init)
+    rule = stopping_rule(replicates, target_stderr, target_relative)
     choice = given.completed(settings, target, functional, seed, executor, progress is True)
     job = make_job(target, functional, choice, seed, max_sweeps)
+    return run_until(rule, job, choice, executor=executor, store=store, progress=progress)
+
+
+def run_until(
+    rule: FixedNumber | UntilPrecise,
+    job: Job,
+    choice: Choice,
+    *,
+    executor: Any = None,
+    store: str | Path | None = None,
+    progress: bool | Callable[[int, int, np.ndarray, np.ndarray], None] = False,
+) -> Estimate:
+    """Run replicates until a rule says that there are enough; return what they amount to.
+
+    Parameters
+    ----------
+    rule : FixedNumber or UntilPrecise
+    job : Job
+    choice : Choice
+        What the job was made of.
+    executor, store, progress
+        See `estimate`.
+    """
     check_memory(job, rule.most if isinstance(rule, FixedNumber) else FIRST)
     description = describe(job, choice.init)
     kept = Kept(Store(store, description) if store is not None else None, description, rule.most)

@@ -58,11 +58,14 @@ class UntilPrecise:
         At most this; at most this times the largest mean of a functional.
     most : int
         A limit to the number of replicates.
+    only : int or None
+        The number of the one functional that has to be precise, if not all have to be.
     """
 
     stderr: float | None
     relative: float | None
     most: int = field(default=MOST)
+    only: int | None = None
 
     def next(self, seen: Seen) -> int | None:
         """Return how many replicates there should be, given those there are; None if they are enough."""
@@ -88,6 +91,8 @@ class UntilPrecise:
                 largest[functional] = max(largest.get(functional, 0.0), float(np.abs(mean).max()))
         needed = 0.0
         for functional, _, variance in seen.moments():
+            if self.only not in (None, functional):
+                continue
             allowed = np.inf if self.stderr is None else self.stderr
             if self.relative is not None:
                 allowed = min(allowed, self.relative * largest[functional])

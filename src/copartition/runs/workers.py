@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -23,6 +24,8 @@ from typing import Any, Protocol
 from copartition.runs.cpus import cpu_count
 from copartition.runs.pacing import Pause
 from copartition.validation import integer, shorten
+
+MOST_ON_WINDOWS = 61  # processes, which is what one can wait for there
 
 
 class Task(Protocol):
@@ -77,7 +80,8 @@ def lasting(executor: Any) -> Iterator[Any]:
     if executor != "processes":
         yield executor
         return
-    pool = ProcessPoolExecutor(cpu_count(), mp_context=get_context("spawn"))
+    count = min(cpu_count(), MOST_ON_WINDOWS) if sys.platform == "win32" else cpu_count()
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"))
     try:
         yield pool
     finally:

@@ -24,7 +24,8 @@ class Constraint:
     ----------
     n_points : int
     known : array, optional
-        A label for each point whose cluster is known, a number or a word; a negative number, NaN or None for others.
+        A label for each point whose cluster is known, a number or a word; a negative number, NaN, None or NA for
+        others.
     kinds : array, optional
         The kind of each point.
 
@@ -50,7 +51,7 @@ class Constraint:
             self.labels[pinned] = numbered(value for value in values if not _is_unknown(value))
         if kinds is not None:
             values = _entries("kinds", kinds, n_points)
-            if any(one is None or one != one for one in values):
+            if any(_is_missing(one) for one in values):
                 raise ValueError(f"kinds must have an entry for every point, got {shorten(kinds)}.")
             of_points = numbered(values)
         self.is_restricted = bool(self.labels.max(initial=-1) >= 0 or of_points.max(initial=0) > 0)
@@ -127,7 +128,15 @@ class Constraint:
 
 def _is_unknown(value: Any) -> bool:
     """Tell whether the cluster of a point is not known: nothing is said, or a negative number."""
-    return value is None or value != value or (isinstance(value, int | float) and value < 0)
+    return _is_missing(value) or (isinstance(value, int | float) and value < 0)
+
+
+def _is_missing(value: Any) -> bool:
+    """Tell whether nothing is said: None, NaN, or pandas' NA, of which nobody knows whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def numbered(values: Iterable[Hashable]) -> np.ndarray:

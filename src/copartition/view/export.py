@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics.consensus import consensus_of
+from copartition.extras import needed
 
 if TYPE_CHECKING:
     import pandas
@@ -93,16 +94,12 @@ def _pairs_of(part: Replicates) -> tuple[np.ndarray, np.ndarray]:
 
 def dataframe(e: Replicates) -> pandas.DataFrame:
     """Return the table of replicates as a pandas DataFrame; see `Estimate.to_dataframe`."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("to_dataframe needs the package pandas: pip install pandas.") from None
-    return pandas.DataFrame(replicate_columns(e)).set_index("replicate")
+    return needed("pandas", by="to_dataframe").DataFrame(replicate_columns(e)).set_index("replicate")
 
 
 def datatree(e: Replicates) -> xarray.DataTree:
     """Return the replicates as a DataTree; see `Estimate.to_datatree`."""
-    arviz_base = _arviz()
+    arviz_base = needed("arviz_base", by="to_datatree")
     values, dims, coords = {}, {}, {"replicate": _numbers(e)}
     for number, part in enumerate(e.parts()):
         name = part.functionals[0]["name"].partition("(")[0]
@@ -157,20 +154,12 @@ def sample_datatree(s: Draws) -> xarray.DataTree:
     name = s.functional.partition("(")[0]
     dimension = f"{name}_component"
     one = s.draws.shape[2] == 1
-    return _arviz().from_dict(
+    return needed("arviz_base", by="to_datatree").from_dict(
         {"posterior": {name: s.draws[:, :, 0] if one else s.draws}},
         coords={} if one else {dimension: np.array(s.components)},
         dims={} if one else {name: [dimension]},
         attrs={"/": {"burn_in": s.burn_in, "seed": s.seed}},
     )
-
-
-def _arviz() -> Any:
-    try:
-        import arviz_base
-    except ImportError:
-        raise ImportError("to_datatree needs the package arviz-base: pip install 'copartition[arviz]'.") from None
-    return arviz_base
 
 
 def cluster_columns(e: Replicates, loss: str = "vi") -> dict[str, np.ndarray]:
@@ -238,20 +227,12 @@ def _write_sparse(e: Replicates, file: Path) -> None:
 
 
 def _write_parquet(columns: dict[str, np.ndarray], made_by: dict[str, Any], file: Path) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ValueError(f"{str(file)!r} needs the package pyarrow to be written: pip install pyarrow.") from None
+    pyarrow, parquet = (needed(module, by=repr(str(file))) for module in ("pyarrow", "pyarrow.parquet"))
     table = pyarrow.table(columns).replace_schema_metadata({"made_by": _as_json(made_by)})
-    pyarrow.parquet.write_table(table, file)
+    parquet.write_table(table, file)
 
 
 def _write_netcdf(e: Replicates, file: Path) -> None:
-    try:
-        import h5netcdf  # noqa: F401
-
-        tree = datatree(e)
-    except ImportError:
-        raise ValueError(f"{str(file)!r} needs arviz-base and h5netcdf: pip install 'copartition[arviz]'.") from None
-    tree.to_netcdf(file, engine="h5netcdf")
+    for module in ("h5netcdf", "arviz_base"):
+        needed(module, by=repr(str(file)))
+    datatree(e).to_netcdf(file, engine="h5netcdf")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics.consensus import Consensus
+from copartition.extras import needed
 from copartition.targets.network.model import BlockModel
 from copartition.validation import integer, shorten
 
@@ -261,6 +262,4 @@ def _check(posterior: Any, consensus: Any) -> None:
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     if ax is not None:
         return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+    return needed("matplotlib.pyplot", by="A picture").subplots(figsize=size, layout="constrained")[1]

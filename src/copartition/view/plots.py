@@ -13,6 +13,7 @@ import numpy as np
 from copartition.diagnostics.bounds import tv_bound as bound_of
 from copartition.diagnostics.consensus import Consensus, consensus_of
 from copartition.diagnostics.evidence import Comparison
+from copartition.extras import needed
 from copartition.results import MeetingTimes, Replicates
 from copartition.targets.base import Target
 from copartition.targets.priors import prior_n_clusters
@@ -434,9 +435,7 @@ def evidence(c: Comparison, *, ax: Axes | None = None, level: float = 0.95) -> A
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(figsize=(5.0, 3.4), layout="constrained")[1]
+    return needed("matplotlib.pyplot", by="A picture").subplots(figsize=(5.0, 3.4), layout="constrained")[1]
 
 
 def _labelled(ax: Axes, x: str, y: str) -> Axes:

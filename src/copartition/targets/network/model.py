@@ -16,6 +16,7 @@ from copartition.targets.network.bernoulli import (
     bernoulli_merge,
     bernoulli_odds,
     bernoulli_predictive,
+    table_of,
 )
 from copartition.targets.network.counts import begin_block, enter_block, leave_block
 from copartition.targets.network.expected import BERNOULLI, CORRECTED, PLAIN, edges_of, matrix_of
@@ -162,6 +163,7 @@ class BlockModel(Target):
             "log_odds": bernoulli_odds,
             "log_likelihood": bernoulli_likelihood,
             "parameters": [*self.beta, betaln(*self.beta)],
+            "table": table_of(self.beta, self.graph.n_vertices),
         }
 
     def _beta(self, rate: Any, beta: Any) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.consensus import UNSURE, Consensus, consensus_of, is_about_one
 from copartition.diagnostics.findings import BAD, CAUTION, verdict_of
 from copartition.diagnostics.missing import missing_of
+from copartition.extras import needed
 from copartition.results import Replicates
 from copartition.validation import shorten
 from copartition.view import plots
@@ -50,6 +51,7 @@ def write_report(e: Replicates, path: str | Path, title: str = "Posterior expect
         raise TypeError(f"e must be an estimate, got {shorten(e)}.")
     if e.made_by.get("ordinary") or e.completed is not None:
         raise ValueError("A report is about an estimate from single replicates, got one made under a deadline.")
+    needed("matplotlib", by="A report")  # before anything is computed
     Path(path).write_text(render("report.html", **_content(e, title)), encoding="utf-8")
 
 
