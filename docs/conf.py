@@ -39,6 +39,7 @@ suppress_warnings = ["config.cache"]
 
 # Tutorials are Markdown that executes; a cell that fails ends the build. No cache: code may have changed without them.
 nb_execution_mode = "force"
+nb_execution_in_temp = True  # tutorials may write files
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_show_tb = True
@@ -114,6 +115,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}  # light or dark, as the reader has it
 html_sidebars = {"index": []}
 
 # Pages are read where they lie, too, and there links to files outside of this folder are right. In the site they lead

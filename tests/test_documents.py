@@ -42,6 +42,20 @@ def test_example_in_the_readme_runs(capsys):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("page", ["docs/index.md", "docs/comparison.md"])
+def test_first_page_and_comparison_run(page, capsys):
+    """With few replicates."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    (code,) = blocks(page)
+    shorter = code.replace("replicates=200, ", "").replace('settings="auto"', 'settings="auto", replicates=10')
+    shorter = shorter.replace("cp.consensus(posterior)", "cp.consensus(posterior, replicates=10)")
+    assert shorter.count("replicates=10") == 1 + (page == "docs/index.md")
+    exec(compile(shorter, page, "exec"), {})
+    assert "n_clusters" in capsys.readouterr().out
+
+
+@pytest.mark.compiled
 def test_page_on_estimates_runs(capsys, tmp_path):
     scope: dict = {}
     file = tmp_path / "page.py"  # a compiled function of a page is compiled like that of any file
