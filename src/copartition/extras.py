@@ -11,11 +11,13 @@ PACKAGES = {
     "arviz_base": ("arviz-base", "arviz"),
     "distributed": ("distributed", "dask"),
     "h5netcdf": ("h5netcdf", "arviz"),
+    "joblib": ("joblib", "sklearn"),
     "matplotlib": ("matplotlib", "plots"),
     "networkx": ("networkx", "networkx"),
     "pandas": ("pandas", "pandas"),
     "pooch": ("pooch", "paper"),
     "pyarrow": ("pyarrow", "parquet"),
+    "sklearn": ("scikit-learn", "sklearn"),
 }
 
 

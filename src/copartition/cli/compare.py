@@ -57,8 +57,8 @@ def compare(
 ) -> None:
     """Compare models of the same data by their log evidences, each with its standard error.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point, or a network: a GraphML or GML file, or a list of edges
-    (.edges, .edgelist, .el). First try:
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
+    file, or a list of edges (.edges, .edgelist, .el). First try:
 
     copartition compare --example faithful --model "full=--component normal" --model "diagonal=--component nig"
     """

@@ -59,8 +59,8 @@ def estimate(
 ) -> None:
     """Estimate expectations under the posterior of a clustering, without bias.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point, or a network: a GraphML or GML file, or a list of edges
-    (.edges, .edgelist, .el). First try: copartition estimate --example galaxies
+    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
+    file, or a list of edges (.edges, .edgelist, .el). First try: copartition estimate --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)

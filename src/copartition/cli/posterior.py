@@ -29,11 +29,15 @@ OF_TABLES = {  # what goes with tables only, as people write it
     key: f"--{key.replace('_', '-')}"
     for key in ("columns", "standardize", "component", "mean_weight", "scale", "noise_sd", "mean_sd", "mean")
 } | {"kinds": "--as"}
+OF_CELLS = {"rep": "--rep", "n_pcs": "--n-pcs"}  # with AnnData files only
+NOT_OF_CELLS = {"columns": "--columns", "kinds": "--as"}
 
 
 def posterior_options() -> list[Callable[..., Any]]:
     """Return the options that say what the posterior is."""
     return [
+        click.option("--rep", help="Of an .h5ad file: what is clustered, a name in obsm, or X.  [default: X_pca]"),
+        click.option("--n-pcs", type=int, help="Of an .h5ad file: the first so many columns of it.  [default: all]"),
         click.option("--standardize", is_flag=True, help="Shift and scale every column of numbers to mean 0 and sd 1."),
         click.option(
             "--as",
@@ -85,11 +89,16 @@ def posterior_of(options: dict[str, Any]) -> cp.Mixture | cp.BlockModel:
     if options["example"] and options["data"]:
         raise click.UsageError("Give either DATA or --example, not both.")
     if options["data"] and datasets.is_network(options["data"]):
-        _refuse(options, OF_TABLES, f"tables, and {options['data']!r} is a network")
+        _refuse(options, OF_TABLES | OF_CELLS, f"tables, and {options['data']!r} is a network")
         return block_model_of(options, _prior_of(options, is_known=True))
     if not (options["data"] or options["example"]):
         raise click.UsageError("Give a file DATA, or --example galaxies or faithful.")
-    _refuse(options, OPTIONS, f"networks ({ENDINGS}), and {options['data'] or options['example']!r} is a table")
+    source = options["data"] or options["example"]
+    _refuse(options, OPTIONS, f"networks ({ENDINGS}), and {source!r} is a table")
+    if datasets.is_annotated(source):
+        _refuse(options, NOT_OF_CELLS, f"tables, and {source!r} is an AnnData file; --rep says what is clustered")
+    else:
+        _refuse(options, OF_CELLS, f"AnnData files (.h5ad), and {source!r} is not one")
     return _mixture_of(options)
 
 
@@ -112,6 +121,9 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
         name = name or preset.get("component", "known")
         data, component = preset["data"](), _of_numbers(name, options, preset)
         data = _standardized([data], [options["example"]])[0] if options["standardize"] else data
+    elif datasets.is_annotated(options["data"]):
+        data, name = _cells_of(options), name or "normal"
+        component = _of_numbers(name, options)
     else:
         data, component, name = _from_file(options, name)
     return cp.Mixture(data, component, _prior_of(options, is_known=name == "known"))
@@ -136,6 +148,17 @@ def _component_name(options: dict[str, Any]) -> str | None:
     if is_known and name not in (None, "known"):
         raise click.UsageError(f"--noise-sd and --mean-sd go with --component known, not with {name}.")
     return "known" if is_known else name
+
+
+def _cells_of(options: dict[str, Any]) -> np.ndarray:
+    """Return what is clustered of the cells of an AnnData file."""
+    rep = options["rep"] or "X_pca"
+    data = datasets.representation_of(datasets.read_annotated(options["data"]), rep, options["n_pcs"])
+    options["notes"] = [rep if options["n_pcs"] is None else f"the first {options['n_pcs']} columns of {rep}"]
+    columns = list(data.T)
+    if options["standardize"]:
+        columns = _standardized(columns, [f"{rep}[{j}]" for j in range(len(columns))])
+    return np.column_stack(columns)
 
 
 def _from_file(options: dict[str, Any], name: str | None) -> tuple[Any, cp.Component, str | None]:

@@ -1,5 +1,6 @@
 """Data: bundled examples, tables and networks in files, and cells from counts of RNA molecules."""
 
+from copartition.datasets.annotated import is_annotated, read_annotated, representation_of
 from copartition.datasets.cells import cells_from_counts, read_cells, read_counts, simulated_counts
 from copartition.datasets.faithful import faithful
 from copartition.datasets.galaxies import galaxies
@@ -15,12 +16,15 @@ __all__ = [
     "cells_from_counts",
     "faithful",
     "galaxies",
+    "is_annotated",
     "is_network",
+    "read_annotated",
     "read_cells",
     "read_columns",
     "read_counts",
     "read_kinds",
     "read_network",
     "read_table",
+    "representation_of",
     "simulated_counts",
 ]

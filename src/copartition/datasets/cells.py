@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.datasets.annotated import is_annotated, read_annotated, representation_of
 from copartition.datasets.tables import read_text
-from copartition.extras import needed
 from copartition.validation import integer
 
 
@@ -128,7 +128,7 @@ def read_counts(path: str | Path, transpose: bool = False) -> Counts:
         raise ValueError(f"There is no file {str(path)!r}.")
     if file.is_dir():
         counts = _read_10x(file)
-    elif file.suffix.lower() == ".h5ad":
+    elif is_annotated(file):
         counts = _read_anndata(file)
     else:
         values, rows, columns = _read_named(file)
@@ -208,10 +208,9 @@ def _check_counts(counts: Counts) -> None:
 
 
 def _read_anndata(file: Path) -> Counts:
-    table = needed("anndata", by=repr(str(file))).read_h5ad(file)
-    values: Any = table.X
-    values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-    return Counts(values.T.astype(float), list(table.var_names), list(table.obs_names), repr(str(file)))
+    table = read_annotated(file)
+    values = representation_of(table, "X").T
+    return Counts(values, list(table.var_names), list(table.obs_names), repr(str(file)))
 
 
 def _read_10x(folder: Path) -> Counts:
