@@ -41,7 +41,7 @@ suppress_warnings = ["config.cache"]
 nb_execution_mode = "force"
 nb_execution_in_temp = True  # tutorials may write files
 nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_execution_timeout = 900
 nb_execution_show_tb = True
 nb_merge_streams = True
 nb_output_stderr = "remove"  # that kernels are compiled, once
@@ -101,6 +101,7 @@ warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 html_theme = "pydata_sphinx_theme"
 html_title = "copartition"
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
