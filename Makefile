@@ -1,5 +1,6 @@
 # make install   set up .venv with the package and all that tests and benchmarks use
 # make test      formatter check, linter, type checker, all tests, and coverage of the kernels in plain Python
+# make docs      the documentation site into out/docs, its tutorials and gallery executed, links and pages tested
 # make run       the main job: every figure of the paper into out/paper, with a page, in ten minutes or less
 # make evidence  statistical evidence that takes longer than tests may, written to pages in docs/
 # make bench     speed, as ratios within one run, written to benchmarks/RESULTS.md
@@ -11,10 +12,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+MATHJAX := out/npm/node_modules/mathjax/es5/tex-svg.js
 # The RNA-seq data of Figure 2B are not part of the project; without them cells are simulated, and the page says so.
 CELLS ?= $(wildcard ../shared/data/zeisel_200x50.csv)
 
-.PHONY: install test test-versions package lint check coverage run evidence bench format clean
+.PHONY: install test test-versions package lint check coverage docs run evidence bench format clean
 
 install: $(READY)
 
@@ -43,6 +45,18 @@ coverage: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal -m "not compiled and not once" tests
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+docs: $(READY) $(MATHJAX)
+	rm -rf out/docs docs/gallery docs/api/generated
+	$(BIN)/sphinx-build -q -W --keep-going -d out/docs-build/doctrees docs out/docs
+	$(BIN)/pytest -q tests/documentation_site.py
+
+# Mathematics without a network: MathJax goes into the site itself.
+$(MATHJAX): docs/package.json
+	mkdir -p out/npm
+	cp docs/package.json out/npm
+	npm install --prefix out/npm --no-package-lock --no-audit --no-fund --silent
+	touch $(MATHJAX)
 
 run: $(READY)
 	$(BIN)/copartition paper all --out out/paper $(if $(CELLS),--cells $(CELLS))

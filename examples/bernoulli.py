@@ -1,15 +1,23 @@
-"""A model of your own: clusters of yes/no answers.
+"""A model of your own
+===================
+
+Clusters of yes/no answers.
 
 Every cluster has its own probability of a yes for each question, with a Beta(a, b) prior, integrated out. The package
 does not ship this model; this file is all that is needed to use it, and it runs as fast as the built-in ones.
 
-Run it with ``python examples/bernoulli.py``.
+Run it with ``python examples/bernoulli.py``; it writes ``out/bernoulli.png``.
 """
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 
 import copartition as cp
@@ -57,8 +65,8 @@ class Bernoulli(cp.Component):
         return f"Bernoulli(a={self.a}, b={self.b})"
 
 
-def main() -> None:
-    """Cluster 60 people of three kinds by their answers to 12 questions."""
+def main(folder: Path = Path("out")) -> None:
+    """Cluster 60 people of three kinds by their answers to 12 questions, and draw who is together."""
     rng = np.random.default_rng(1)
     kinds = rng.beta(0.3, 0.3, size=(3, 12))
     answers = rng.random((60, 12)) < kinds[rng.integers(3, size=60)]
@@ -66,6 +74,17 @@ def main() -> None:
     print(posterior)
     print(cp.meeting_times(posterior, replicates=200, lag=20, seed=1))
     print(cp.sample(posterior, cp.largest_clusters(4), seed=1))
+
+    e = cp.estimate(posterior, cp.co_clustering(), replicates=100, burn_in=20, min_sweeps=200, lag=20, seed=1)
+    people = cp.consensus(e)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained", width_ratios=[0.6, 1])
+    left.imshow(answers[np.argsort(people.labels, kind="stable")], cmap="Greys", aspect="auto", interpolation="none")
+    left.set(xlabel="question", ylabel="people, by consensus cluster", title="Who said yes (black)?")
+    cp.plots.co_clustering(e, ax=right, consensus=people)
+    right.set_title("Who is of a kind?")
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / "bernoulli.png", dpi=110)
+    print(f"Wrote {folder / 'bernoulli.png'}.")
 
 
 if __name__ == "__main__":

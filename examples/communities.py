@@ -1,6 +1,9 @@
-"""Communities of two small networks: who belongs together, how sure that is, and two pictures of it.
+"""Communities of a network
+========================
 
-python examples/communities.py [karate | miserables] [picture.png]
+Two small networks: who belongs together, how sure that is, and two pictures of it.
+
+Run it with ``python examples/communities.py [karate | miserables] [picture.png]``.
 """
 
 from __future__ import annotations

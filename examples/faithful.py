@@ -1,4 +1,7 @@
-"""Old Faithful: how many kinds of eruptions are there, and what will the next one be like?
+"""Old Faithful
+============
+
+How many kinds of eruptions are there, and what will the next one be like?
 
 272 eruptions of the geyser: how long each took, and how long the wait for the next one was. The covariances of the
 clusters are unknown, and nothing is chosen by hand.
@@ -23,7 +26,7 @@ from copartition.view.palette import INK, MUTED, dots_of
 SHADES = [0.95, 0.9, 0.84, 0.77, 0.68, 0.56]
 
 
-def main(folder: Path = Path("out"), replicates: int = 200, cells: int = 40) -> None:
+def main(folder: Path = Path("out"), replicates: int = 50, cells: int = 40) -> None:
     """Write the picture into a folder."""
     eruptions = faithful()
     posterior = cp.Mixture(eruptions, cp.NormalInverseWishart())
@@ -64,7 +67,6 @@ def main(folder: Path = Path("out"), replicates: int = 200, cells: int = 40) -> 
         ax.spines[["top", "right"]].set_visible(False)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "faithful.png", dpi=110)
-    plt.close(figure)
     cp.write_report(e, folder / "faithful.html", "Old Faithful, 272 eruptions")
     print(f"Wrote {folder / 'faithful.png'} and {folder / 'faithful.html'}.")
 

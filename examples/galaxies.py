@@ -1,4 +1,7 @@
-"""Galaxies, from data to a verdict: tune, estimate to a given precision, find the clusters, draw, write a page.
+"""Galaxies, from data to a verdict
+================================
+
+82 velocities of galaxies: tune, estimate, find the clusters, draw, write a page.
 
 Run it with ``python examples/galaxies.py``; it writes ``out/galaxies.png`` and ``out/galaxies.html``.
 """
@@ -42,7 +45,6 @@ def main(folder: Path = Path("out"), replicates: int = 300) -> None:
     plots.co_clustering(e, ax=axes[1, 1], consensus=clusters)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "galaxies.png", dpi=110)
-    plt.close(figure)
     cp.write_report(e, folder / "galaxies.html", "82 galaxies")
     print(f"Wrote {folder / 'galaxies.png'} and {folder / 'galaxies.html'}.")
 

@@ -1,4 +1,7 @@
-"""Galaxies with everything unknown: means, variances, concentration. How many clusters are there, and how sure is that?
+"""Galaxies with everything unknown
+================================
+
+Means, variances, concentration. How many clusters are there, and how sure is that?
 
 Run it with ``python examples/galaxies_unknown.py``; it writes ``out/galaxies-clusters.png`` and a page,
 ``out/galaxies-unknown.html``.
@@ -36,7 +39,6 @@ def main(folder: Path = Path("out"), replicates: int = 400) -> None:
     right.set_title("Where will the next galaxy be?")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "galaxies-clusters.png", dpi=110)
-    plt.close(figure)
     cp.write_report(e, folder / "galaxies-unknown.html", "82 galaxies, everything unknown")
     print(f"Wrote {folder / 'galaxies-clusters.png'} and {folder / 'galaxies-unknown.html'}.")
 

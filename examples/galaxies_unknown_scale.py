@@ -1,4 +1,7 @@
-"""Richardson and Green's (1997) galaxies: how many components, with the scale of their variances unknown?
+"""Richardson and Green's galaxies
+===============================
+
+How many components (Richardson and Green 1997), with the scale of their variances unknown?
 
 Two models: theirs, in which the means of components do not depend on their variances, as a component of one's own that
 integrates variances by a sum over a grid; and the nearest that the package has, in which they do.
@@ -189,7 +192,6 @@ def main(folder: Path = Path("out"), replicates: int = 200) -> None:
         ax.set_ylim(bottom=0)
         ax.legend(frameon=False)
     figure.savefig(folder / "richardson-green.png", dpi=110)
-    plt.close(figure)
     cp.write_report(found["theirs"], folder / "richardson-green.html", "82 galaxies, Richardson and Green's model")
     print(f"Wrote {folder / 'richardson-green.png'} and {folder / 'richardson-green.html'}.")
 

@@ -1,6 +1,9 @@
-"""Ten thousand points: one clustering, and how sure each point and each cluster is, without a table of all pairs.
+"""Ten thousand points
+===================
 
-python examples/large.py [points] [picture.png]
+One clustering, and how sure each point and each cluster is, without a table of all pairs.
+
+Run it with ``python examples/large.py [points] [picture.png]``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Why pairs of chains fail to meet, and what each remedy does, in four pictures.
+"""Why pairs of chains fail to meet
+================================
+
+What goes wrong, and what each remedy does, in four pictures.
 
 Run it with ``python examples/meeting.py``; it writes ``out/meeting.png``. Looking inside a pair takes functions from
 inside the package; everything else is its public side.
@@ -134,7 +137,6 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
         ax.spines[["top", "right"]].set_visible(False)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "meeting.png", dpi=110)
-    plt.close(figure)
     print(f"Wrote {folder / 'meeting.png'}.")
 
 

@@ -1,4 +1,7 @@
-"""Penguins: clusters of a data frame with numbers, words and missing cells, against the species.
+"""Penguins
+========
+
+Clusters of a data frame with numbers, words and missing cells, against the species.
 
 344 penguins of three species, with four measurements, their island and their sex; 19 cells are missing. The data frame
 is taken as it is. The clustering does not know the species: they are what it is held against.
@@ -27,7 +30,7 @@ MEASURED = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g
 MARKERS = {"Adelie": "o", "Chinstrap": "^", "Gentoo": "s"}
 
 
-def main(folder: Path = Path("out"), replicates: int = 200) -> None:
+def main(folder: Path = Path("out"), replicates: int = 30) -> None:
     """Write the picture into a folder."""
     penguins = load_penguins()
     columns = cp.Columns([(MEASURED, cp.NormalInverseGamma()), (["island", "sex"], cp.Categorical())])
@@ -71,7 +74,6 @@ def main(folder: Path = Path("out"), replicates: int = 200) -> None:
         ax.spines[["top", "right"]].set_visible(False)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "penguins.png", dpi=110, bbox_inches="tight")
-    plt.close(figure)
     cp.write_report(e, folder / "penguins.html", "344 penguins")
     print(f"Wrote {folder / 'penguins.png'} and {folder / 'penguins.html'}.")
 

@@ -1,18 +1,26 @@
-"""A planted network of ten thousand vertices: its blocks, how sure each vertex is, and what that takes.
+"""A planted network of ten thousand vertices
+==========================================
+
+Its blocks, how sure each vertex is, and what that takes.
 
 Ten groups of a thousand vertices, sixteen edges at each vertex, four of five of them inside of the group. The model
 knows neither the groups nor how many there are. Chains that begin with one block sometimes cut a group in two, and take
 hundreds of sweeps to notice. So a few short chains are run first, and all others begin where the best of them ended.
-Prints the seconds that every part takes.
+Prints the seconds that every part takes, and draws the edges in the order of the blocks.
 
-python examples/planted.py [vertices]
+Run it with ``python examples/planted.py [vertices]``; it writes ``out/planted.png``.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 
 import copartition as cp
@@ -40,7 +48,27 @@ def best_of_short_chains(posterior: cp.BlockModel, chains: int = 6, sweeps: int 
     return ends[int(np.argmax(densities))]
 
 
-def main(vertices: int = 10_000, replicates: int = 20) -> cp.Estimate:
+def draw(edges: np.ndarray, labels: np.ndarray, certainty: np.ndarray, file: Path) -> None:
+    """Draw how many edges there are, vertices as they came and in the order of their blocks, and how sure these are."""
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    order = np.argsort(labels, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    for ax, ends, title in zip(axes, (edges, place[edges]), ("As they came", "By block"), strict=False):
+        both = np.concatenate([ends, ends[:, ::-1]])
+        counts, *_ = np.histogram2d(*both.T, bins=100, range=[[0, len(labels)]] * 2)
+        ax.imshow(counts, cmap="Greys", extent=(0, len(labels), len(labels), 0))
+        ax.set(title=title, xlabel="vertices", ylabel="vertices")
+    axes[2].plot(np.sort(certainty), color="#1f5f99", lw=2)
+    axes[2].set(title="How sure is each vertex of its block?", xlabel="vertices, the least sure first", ylim=(0, 1.02))
+    axes[2].set_ylabel("probability of being with its block")
+    axes[2].spines[["top", "right"]].set_visible(False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=90)
+    print(f"Wrote {file}.")
+
+
+def main(vertices: int = 10_000, replicates: int = 20, folder: Path = Path("out")) -> cp.Estimate:
     """Find the blocks, compare them with the planted groups, and tell how surely vertices belong to them."""
     edges, groups = planted(vertices)
     posterior = cp.BlockModel(edges, n_vertices=vertices)
@@ -58,6 +86,7 @@ def main(vertices: int = 10_000, replicates: int = 20) -> cp.Estimate:
     right = cp.overlaps(start, groups).max(axis=1).sum() / vertices
     print(f"{right:.2%} of the vertices are in the block of their group;", end=" ")
     print(f"{np.mean(certainty < 0.9):.2%} belong to their block with a probability below 0.9.")
+    draw(edges, cp.canonical(start), certainty, folder / "planted.png")
     return e
 
 

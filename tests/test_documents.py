@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import re
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 import bernoulli
 import communities
+import copartition as cp
 import galaxies
 import galaxies_unknown
 import large
@@ -36,6 +39,20 @@ def test_example_in_the_readme_runs(capsys):
     assert out.startswith("Mixture of 100 points x 2")
     assert "\nlag=" in out
     assert "largest_clusters(4)[3]" in out
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("page", ["docs/index.md", "docs/comparison.md"])
+def test_first_page_and_comparison_run(page, capsys):
+    """With few replicates."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    (code,) = blocks(page)
+    shorter = code.replace("replicates=200, ", "").replace('settings="auto"', 'settings="auto", replicates=10')
+    shorter = shorter.replace("cp.consensus(posterior)", "cp.consensus(posterior, replicates=10)")
+    assert shorter.count("replicates=10") == 1 + (page == "docs/index.md")
+    exec(compile(shorter, page, "exec"), {})
+    assert "P(3 clusters)" in capsys.readouterr().out
 
 
 @pytest.mark.compiled
@@ -143,8 +160,9 @@ def test_own_target_page_is_the_example(tmp_path):
 
 
 @pytest.mark.compiled
-def test_bernoulli_example_runs(capsys):
-    bernoulli.main()
+def test_bernoulli_example_runs(capsys, tmp_path):
+    bernoulli.main(tmp_path)
+    assert (tmp_path / "bernoulli.png").stat().st_size > 10_000
     out = capsys.readouterr().out
     assert "Mixture of 60 points x 12\n- Points of a cluster follow Bernoulli(a=0.5, b=0.5)." in out
     assert "NOT MET" not in out
@@ -158,10 +176,52 @@ def test_bernoulli_refuses_what_is_not_yes_or_no():
 
 
 def test_links_in_the_documents_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+    made = ("gallery/index.rst", "api/generated")  # by the build of the site
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            if not link.startswith("http"):
+            if not link.startswith(("http", *made)):
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_overview_names_what_there_is():
+    """Rows of the table are many, and what they call exists."""
+    text = (ROOT / "docs/overview.md").read_text()
+    rows = re.findall(r"^\| (?!you want|---)", text, flags=re.MULTILINE)
+    assert len(rows) >= 36
+    for name in re.findall(r"\bcp\.(\w+(?:\.\w+)?)", text):
+        found = cp
+        for part in name.split("."):
+            found = getattr(found, part)
+
+
+NOT_DOCUMENTED_ALONE = {"__version__", "plots"}
+DECORATORS = [name for name in cp.__all__ if "Decorator of" in (inspect.getdoc(getattr(cp, name)) or "")]
+
+
+def test_every_public_name_has_an_example_and_is_listed_once():
+    listed = re.findall(r"^   (\w[\w.]*)$", (ROOT / "docs/api/index.md").read_text(), flags=re.MULTILINE)
+    assert len(set(listed)) == len(listed)
+    assert {name for name in listed if "." not in name} == set(cp.__all__) - NOT_DOCUMENTED_ALONE
+    drawn = {f"plots.{name}" for name, f in vars(cp.plots).items() if is_plot(name, f)}
+    assert {name for name in listed if name.startswith("plots.")} == drawn
+    for name in set(cp.__all__) - NOT_DOCUMENTED_ALONE:
+        assert ">>>" in inspect.getdoc(getattr(cp, name)), name
+
+
+def is_plot(name, f):
+    return not name.startswith("_") and inspect.isfunction(f) and inspect.signature(f).return_annotation == "Axes"
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", DECORATORS)
+def test_examples_of_decorators_run(name):
+    """Decorators are all made by one function, so that doctest does not find them by itself."""
+    example = doctest.DocTestParser().get_doctest(getattr(cp, name).__doc__, {}, name, None, None)
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_there_are_twelve_decorators():
+    assert len(DECORATORS) == 12
 
 
 @pytest.mark.compiled
@@ -226,7 +286,8 @@ def test_examples_of_networks_run(capsys, tmp_path, monkeypatch):
     blocks_found = communities.main("karate", str(picture), replicates=4)
     assert picture.stat().st_size > 20_000
     assert set().union(*blocks_found.communities()) == set(range(34))
-    e = planted.main(300, replicates=2)
+    e = planted.main(300, replicates=2, folder=tmp_path)
+    assert (tmp_path / "planted.png").stat().st_size > 10_000
     assert e.select("n_clusters").mean[0] >= 1
     assert "of the vertices are in the block of their group" in capsys.readouterr().out
 

@@ -29,6 +29,17 @@ class Estimate(Replicates):
 
     Its data are those of `copartition.results.Replicates`: ``values``, ``mean``, ``stderr``, ``interval``,
     ``meeting_times``, ``met``, ``sweeps``, ``seconds``, ``components``, ``made_by``.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=200, burn_in=10, min_sweeps=100, lag=10, seed=1)
+    >>> e.values.shape, e.censored
+    ((200, 1), 0)
+    >>> low, high = e.interval(0.95)
+    >>> bool(low[0] < e.mean[0] < high[0])
+    True
     """
 
     def inefficiency(self, reference: Sample) -> efficiency.Inefficiency:

@@ -24,6 +24,14 @@ class Sample(Draws):
 
     Its data are those of `copartition.results.Draws`: ``draws``, ``mean``, ``seconds``, ``functional``, ``sweeps``,
     ``burn_in``, ``seed``, ``components``, ``split_merge``.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> chains = cp.sample(posterior, cp.n_clusters(), sweeps=100, burn_in=10, chains=4, seed=1)
+    >>> chains.draws.shape  # chains x sweeps x components
+    (4, 100, 1)
     """
 
     @property

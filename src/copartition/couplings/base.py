@@ -11,7 +11,18 @@ from copartition.core.state import Rule, partner_signature
 from copartition.validation import probability
 
 partner = kernel(partner_signature, "pair, n_x, n_y, total_x, total_y, i, u")
-"""Decorator of a coupling's compiled function; see `copartition.couplings`."""
+partner.__doc__ = """\
+Decorator of a coupling's compiled function; see `copartition.couplings`.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.partner
+... def same_place(pair, n_x, n_y, total_x, total_y, i, u):
+...     return min(i, n_y - 1)
+>>> same_place.function.__name__
+'same_place'
+"""
 
 
 class Coupling:
@@ -22,6 +33,14 @@ class Coupling:
     nugget : float, default 0
         Probability of drawing a point's two clusters independently instead. Makes a meeting possible from every pair
         of states, at the price of slower meetings.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> isinstance(cp.Transport(), cp.Coupling), isinstance(cp.Path(), cp.Coupling)
+    (True, True)
+    >>> cp.Maximal(nugget=0.01).nugget
+    0.01
     """
 
     name: str

@@ -18,7 +18,16 @@ def common(pair, n_x, n_y, total_x, total_y, i, u):
 
 
 class Common(Coupling):
-    """One uniform number for both chains, clusters in order of their labels (Gibbs 2004)."""
+    """One uniform number for both chains, clusters in order of their labels (Gibbs 2004).
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> m = cp.meeting_times(posterior, coupling=cp.Common(), replicates=50, lag=5, seed=1)
+    >>> m.coupling, m.censored
+    ('Common()', 0)
+    """
 
     name = "common"
     partner = common

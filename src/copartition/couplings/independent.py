@@ -13,7 +13,16 @@ def independent(pair, n_x, n_y, total_x, total_y, i, u):
 
 
 class Independent(Coupling):
-    """Chains that know nothing of each other, for comparison."""
+    """Chains that know nothing of each other, for comparison.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> m = cp.meeting_times(posterior, coupling=cp.Independent(), replicates=50, lag=5, seed=1)
+    >>> m.coupling, m.censored
+    ('Independent()', 0)
+    """
 
     name = "independent"
     partner = independent

@@ -32,7 +32,16 @@ def maximal(pair, n_x, n_y, total_x, total_y, i, u):
 
 
 class Maximal(Coupling):
-    """The same label with the largest possible probability (Jerrum 1998)."""
+    """The same label with the largest possible probability (Jerrum 1998).
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> m = cp.meeting_times(posterior, coupling=cp.Maximal(), replicates=50, lag=5, seed=1)
+    >>> m.coupling, m.censored
+    ('Maximal()', 0)
+    """
 
     name = "maximal"
     partner = maximal

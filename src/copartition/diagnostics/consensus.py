@@ -81,6 +81,17 @@ class Consensus(Displayed):
         besides (``also``).
     nodes : sequence or None
         What points are called, where they have names: the nodes of a network.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> e = cp.estimate(posterior, cp.co_clustering(), replicates=100, burn_in=10, min_sweeps=100, lag=10, seed=1)
+    >>> clusters = cp.consensus(e)
+    >>> clusters.labels
+    array([0, 0, 1])
+    >>> clusters.belongs.shape, clusters.sizes
+    ((3,), array([2, 1]))
     """
 
     labels: np.ndarray

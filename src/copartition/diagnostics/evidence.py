@@ -50,6 +50,16 @@ class Evidence(Displayed):
         Of ``"smc"``.
     warnings : list of str
         What casts doubt on it.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> found = cp.log_evidence(posterior, target_stderr=0.1, seed=1)
+    >>> found.method, found.n_points
+    ('coupled', 3)
+    >>> bool(found.stderr <= 0.1)
+    True
     """
 
     mean: float
@@ -102,6 +112,15 @@ class Comparison(Displayed):
     ----------
     evidences : dict of Evidence
         By name, the largest log evidence first.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [-3.0, -2.9, 3.0]
+    >>> near, far = cp.Gaussian(noise_sd=1, mean_sd=3), cp.Gaussian(noise_sd=1, mean_sd=300)
+    >>> found = cp.compare({"near": cp.Mixture(data, near), "far": cp.Mixture(data, far)}, target_stderr=0.3, seed=1)
+    >>> found.names
+    ['near', 'far']
     """
 
     evidences: dict[str, Evidence]

@@ -130,6 +130,16 @@ class Modes(Displayed):
     seconds : float
         CPU seconds.
     seed : int
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> modes = cp.find_modes(posterior, seed=1)
+    >>> modes.verdict
+    'none'
+    >>> modes.best
+    array([0, 0, 1])
     """
 
     verdict: str

@@ -101,6 +101,16 @@ class Tuned(Displayed):
         Why these settings, in sentences.
     modes : Modes, optional
         What a look for hidden modes came to, if there was one.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> tuned = cp.tune(posterior, cp.n_clusters(), seed=1)
+    >>> bool(tuned.min_sweeps > tuned.burn_in > 0)
+    True
+    >>> tuned.replicates_for(0.01) > 0
+    True
     """
 
     lag: int

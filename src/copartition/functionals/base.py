@@ -16,7 +16,21 @@ from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
 evaluation = kernel(functional_signature, "model, chain, law, parameters, out")
-"""Decorator of a functional's compiled function ``f(model, chain, law, parameters, out)``."""
+evaluation.__doc__ = """\
+Decorator of a functional's compiled function ``f(model, chain, law, parameters, out)``.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.evaluation
+... def largest_share(model, chain, law, parameters, out):
+...     out[0] = 0.0
+...     for k in range(chain[0].n_clusters[0]):
+...         out[0] = max(out[0], chain[0].sizes[k] / len(chain[0].labels))
+>>> share = cp.Functional("largest share", largest_share, 1)
+>>> share.size
+1
+"""
 
 
 MOST_KEPT = 10_000  # components of which every value of every replicate is kept
@@ -45,6 +59,15 @@ class Functional:
         follow. Left out: values are kept of up to 10,000 components, and of functionals that do not count.
     divisors : array, optional
         One number a component; left out, 1.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> import numpy as np
+    >>> alone = cp.Functional("alone", lambda labels: np.sum(np.bincount(labels) == 1), 1)
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> cp.estimate(posterior, alone, replicates=20, burn_in=5, min_sweeps=20, lag=5, seed=1).components
+    ['alone']
     """
 
     gathers = False  # whether its components are all pairs of the points in `parameters`, which kernels record at once

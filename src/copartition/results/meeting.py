@@ -52,6 +52,15 @@ class MeetingTimes(Displayed):
         Updates of blocks after these.
     same_start : bool
         Whether all chains start at one partition, without chance.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> m = cp.meeting_times(posterior, replicates=100, lag=10, seed=1)
+    >>> coupled = m.meeting_times - m.lag  # sweeps that each pair took to meet
+    >>> bool((coupled >= 0).all()), m.met.all().item()
+    (True, True)
     """
 
     meeting_times: np.ndarray

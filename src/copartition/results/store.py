@@ -36,7 +36,20 @@ IN_WORDS = {"assumptions"}  # what the description says once more, for people
 
 
 class StoreError(ValueError):
-    """A file that cannot serve as the store of a run."""
+    """A file that cannot serve as the store of a run.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "notes.db"
+    >>> _ = file.write_text("Not the store of a run.")
+    >>> try:
+    ...     cp.Estimate.load(file)
+    ... except cp.StoreError:
+    ...     print("refused")
+    refused
+    """
 
 
 class Store:

@@ -38,7 +38,16 @@ from copartition.validation import integer, positive_number, shorten
 
 @dataclass(frozen=True)
 class Sweeps:
-    """A deadline in work: single-chain sweeps, a coupled one counting as two. The same on every machine."""
+    """A deadline in work: single-chain sweeps, a coupled one counting as two. The same on every machine.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> how = {"workers": 20, "burn_in": 5, "min_sweeps": 50, "lag": 5, "seed": 1}
+    >>> cp.estimate_within(posterior, cp.n_clusters(), deadline=cp.Sweeps(200), **how).values.shape
+    (20, 1)
+    """
 
     count: int
 
@@ -48,7 +57,16 @@ class Sweeps:
 
 @dataclass(frozen=True)
 class Seconds:
-    """A deadline in CPU seconds of a worker. Results depend on the machine, and differ from run to run."""
+    """A deadline in CPU seconds of a worker. Results depend on the machine, and differ from run to run.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> how = {"workers": 4, "burn_in": 5, "min_sweeps": 50, "lag": 5, "seed": 1}
+    >>> cp.estimate_within(posterior, cp.n_clusters(), deadline=cp.Seconds(0.05), **how).values.shape
+    (4, 1)
+    """
 
     count: float
 
@@ -246,6 +264,13 @@ def sample_within(
     -------
     Estimate
         ``values`` has a row a worker; when printed it says that it is biased.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> cp.sample_within(posterior, cp.n_clusters(), workers=20, deadline=cp.Sweeps(200), burn_in=50, seed=1).mean.shape
+    (1,)
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)

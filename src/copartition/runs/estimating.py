@@ -32,7 +32,19 @@ from copartition.targets.base import Target
 
 
 class ReplicateError(RuntimeError):
-    """A replicate could not be run; the others were, and are in the store if there is one."""
+    """A replicate could not be run; the others were, and are in the store if there is one.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> strange = cp.functional(lambda labels: float("nan"))
+    >>> try:
+    ...     cp.estimate(posterior, strange, replicates=2, burn_in=1, min_sweeps=5, lag=1, seed=1)
+    ... except cp.ReplicateError:
+    ...     print("a replicate gave NaN")
+    a replicate gave NaN
+    """
 
 
 def estimate(

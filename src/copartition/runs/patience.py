@@ -22,6 +22,13 @@ class SlowPairsWarning(UserWarning):
     """Pairs of a run that has no cap have been under way for very long without meeting.
 
     It is given once a run. Nothing is changed by it: the run goes on.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", cp.SlowPairsWarning)  # rather an error than waiting, in a script say
     """
 
 

@@ -58,7 +58,19 @@ PILOT = int.from_bytes(b"tune", "big")
 
 
 class TuningError(RuntimeError):
-    """No settings can be recommended."""
+    """No settings can be recommended.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> import numpy as np
+    >>> apart = cp.Mixture(np.repeat([-3.0, 0.0, 3.0], 20), cp.Gaussian(noise_sd=0.5, mean_sd=3.0), cp.FiniteMixture(2))
+    >>> try:
+    ...     cp.tune(apart, cp.n_clusters(), init="sequential", split_merge=0, max_sweeps=200, seed=1)
+    ... except cp.TuningError:
+    ...     print("pairs do not meet")
+    pairs do not meet
+    """
 
 
 def tune(

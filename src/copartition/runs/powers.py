@@ -32,7 +32,18 @@ ROUNDS, POWERS_A_ROUND = 3, 6  # of further powers, where they tell most
 
 
 class EvidenceError(RuntimeError):
-    """No log evidence can be given."""
+    """No log evidence can be given.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> try:
+    ...     cp.log_evidence(posterior, target_stderr=1e-6, max_seconds=1, seed=1)
+    ... except cp.EvidenceError:
+    ...     print("so precise an answer takes longer")
+    so precise an answer takes longer
+    """
 
 
 class Unmet(RuntimeError):

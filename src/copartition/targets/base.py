@@ -88,6 +88,17 @@ class Target(Displayed):
     n_points : int
     numbers : list of str
         The names of numbers that are unknown.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> @cp.log_predictive
+    ... def nothing_known(model, chain, n_choices, n):
+    ...     for k in range(n_choices):
+    ...         chain[0].weights[k] = 0.0
+    >>> prior_alone = cp.Target([[], [], []], nothing_known, cp.DirichletProcess(1.0))
+    >>> cp.conditional(prior_alone, [0, 0, 1], 2)
+    array([0.66666667, 0.33333333])
     """
 
     default_start = "one_cluster"

@@ -20,43 +20,108 @@ from copartition.targets.unknown import Unknowns
 from copartition.validation import integer, shorten
 
 log_predictive = kernel(log_predictive_signature, "model, chain, n_choices, n")
-"""Decorator of a target's compiled function ``f(model, chain, n_choices, n)``.
+log_predictive.__doc__ = """\
+Decorator of a target's compiled function ``f(model, chain, n_choices, n)``.
 
 It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain[0].weights``, prior
 aside. The point is in no cluster at that moment: sizes, sums and labels are those of the other points.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.log_predictive
+... def near_the_mean(model, chain, n_choices, n):
+...     for k in range(n_choices):
+...         mean = chain[0].sums[k, 0] / max(chain[0].sizes[k], 1)
+...         chain[0].weights[k] = -((model[0].points[n, 0] - mean) ** 2)
+>>> target = cp.Target([[0.0], [0.0], [2.0]], near_the_mean, cp.DirichletProcess(1.0))
+>>> cp.conditional(target, [0, 0, 1], 1).round(3)  # with the first, with the third, alone
+array([0.495, 0.009, 0.495])
 """
 
 log_merge = kernel(log_merge_signature, "model, chain, a, b")
-"""Decorator of a target's compiled function ``f(model, chain, a, b)``, which makes split-merge moves faster.
+log_merge.__doc__ = """\
+Decorator of a target's compiled function ``f(model, chain, a, b)``, which makes split-merge moves faster.
 
 It returns the log of the density of all points of the clusters `a` and `b` as one cluster, divided by their density as
 two, prior aside, from the sizes and sums of the two clusters.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.log_merge
+... def log_merge(model, chain, a, b):
+...     return -0.5 * (chain[0].sizes[a] + chain[0].sizes[b])
+>>> log_merge.function.__name__
+'log_merge'
 """
 
 
 log_odds = kernel(log_odds_signature, "model, chain, a, b, n")
-"""Decorator of a target's compiled function ``f(model, chain, a, b, n)``, for split-merge moves in the chain itself.
+log_odds.__doc__ = """\
+Decorator of a target's compiled function ``f(model, chain, a, b, n)``, for split-merge moves in the chain itself.
 
 It returns the log weight of putting point `n` into cluster `a`, less that of putting it into cluster `b`, prior aside,
 as `log_predictive` does. Many points may be in no cluster at that moment (their labels are negative): the weights are
 those of a law of the other points alone.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.log_odds
+... def log_odds(model, chain, a, b, n):
+...     return 0.1 * (chain[0].sizes[a] - chain[0].sizes[b])
+>>> log_odds.function.__name__
+'log_odds'
 """
 
 
 begin_cluster = kernel(begin_signature, "model, chain, k")
-"""Decorator of a compiled function ``f(model, chain, k)`` of `Keeping`: cluster k is about to get its first point."""
+begin_cluster.__doc__ = """\
+Decorator of a compiled function ``f(model, chain, k)`` of `Keeping`: cluster k is about to get its first point.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.begin_cluster
+... def begin(model, chain, k):
+...     chain[0].kept[chain[0].slots[k], 0] = 0.0
+>>> begin.function.__name__
+'begin'
+"""
 
 enter_cluster = kernel(enter_signature, "model, chain, k, n")
-"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has joined cluster `k`.
+enter_cluster.__doc__ = """\
+Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has joined cluster `k`.
 
 Sizes, sums and labels know it already.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.enter_cluster
+... def enter(model, chain, k, n):
+...     chain[0].kept[chain[0].slots[k], 0] += model[0].points[n, 0] ** 2
+>>> enter.function.__name__
+'enter'
 """
 
 leave_cluster = kernel(leave_signature, "model, chain, k, n")
-"""Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has left cluster `k`.
+leave_cluster.__doc__ = """\
+Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has left cluster `k`.
 
 It returns whether so many digits were lost that what is kept is to be built anew from the members of the cluster: True
 or False.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.leave_cluster
+... def leave(model, chain, k, n):
+...     chain[0].kept[chain[0].slots[k], 0] -= model[0].points[n, 0] ** 2
+...     return False
+>>> leave.function.__name__
+'leave'
 """
 
 
@@ -80,6 +145,22 @@ class Keeping:
         Whether something is counted between every two clusters: whole numbers in ``chain[0].between``, found by the
         slots of the two, with room for a tally of the point at hand in ``chain[0].tally``. Then `leave` takes exactly
         what `enter` added, and returns False.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> @cp.begin_cluster
+    ... def begin(model, chain, k):
+    ...     chain[0].kept[chain[0].slots[k], 0] = 0.0
+    >>> @cp.enter_cluster
+    ... def enter(model, chain, k, n):
+    ...     chain[0].kept[chain[0].slots[k], 0] += model[0].points[n, 0] ** 2
+    >>> @cp.leave_cluster
+    ... def leave(model, chain, k, n):
+    ...     chain[0].kept[chain[0].slots[k], 0] -= model[0].points[n, 0] ** 2
+    ...     return False
+    >>> cp.Keeping(begin, enter, leave, width=1).width  # the sum of squares of every cluster
+    1
     """
 
     begin: Kernel

@@ -46,6 +46,18 @@ class Prepared(NamedTuple):
         Numbers that are unknown and drawn along with the partition.
     component : Component, optional
         The same component with all numbers that were left out set from the data.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> import numpy as np
+    >>> @cp.log_predictive
+    ... def flat(model, chain, n_choices, n):
+    ...     for k in range(n_choices):
+    ...         chain[0].weights[k] = -model[0].parameters[0]
+    >>> prepared = cp.Prepared(flat, points=np.zeros((4, 1)), parameters=np.array([2.0]))
+    >>> prepared.points.shape
+    (4, 1)
     """
 
     log_predictive: Kernel
@@ -66,6 +78,20 @@ class Component(ABC):
     """The law of the points of one cluster, its parameters integrated out.
 
     A component of your own is a subclass that has this method; ``examples/bernoulli.py`` is one.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> import numpy as np
+    >>> @cp.log_predictive
+    ... def flat(model, chain, n_choices, n):
+    ...     for k in range(n_choices):
+    ...         chain[0].weights[k] = -1.0
+    >>> class Flat(cp.Component):
+    ...     def prepare(self, data):
+    ...         return cp.Prepared(flat, points=data)
+    >>> cp.conditional(cp.Mixture([1.0, 2.0, 3.0], Flat(), cp.DirichletProcess(1.0)), [0, 0, 1], 2)
+    array([0.66666667, 0.33333333])
     """
 
     takes_cells = False

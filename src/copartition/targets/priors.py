@@ -26,6 +26,20 @@ class Prior(Protocol):
     prior is a mixture, with weights that sum to 1, of priors under which, whatever the number of points, opening a
     cluster where there are K has weight ``max(0, a + b K)``, in the units of ``exp(log_size)``. Draws from the prior
     need it where `log_new` or `log_size` depend on the number of points; elsewhere it has no rows, or is left out.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> import numpy as np
+    >>> class AllPartitionsAlike:
+    ...     def log_size(self, n_points):
+    ...         return np.zeros(n_points + 1)
+    ...
+    ...     def log_new(self, n_points):
+    ...         return np.zeros(1)
+    >>> posterior = cp.Mixture([0.0, 0.0, 0.0], cp.Gaussian(noise_sd=1e6, mean_sd=1.0), AllPartitionsAlike())
+    >>> cp.conditional(posterior, [0, 1, 2], 2).round(3)
+    array([0.333, 0.333, 0.333])
     """
 
     def log_size(self, n_points: int) -> np.ndarray:

@@ -24,31 +24,72 @@ from copartition.core.state import (
 from copartition.validation import finite_array, number_array, shorten
 
 weigh_number = kernel(weigh_number_signature, "model, chain, group")
-"""Decorator of a compiled function ``f(model, chain, group)`` of `Unknowns`, for a number on a grid.
+weigh_number.__doc__ = """\
+Decorator of a compiled function ``f(model, chain, group)`` of `Unknowns`, for a number on a grid.
 
 It writes the log density of all data for each value of the grid, given the partition and all other numbers, into
 ``model[0].unknown.weights``: the same constant may be left out for all values. The prior is added to it.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.weigh_number
+... def weigh(model, chain, group):
+...     model[0].unknown.weights[:] = 0.0
+>>> cp.Unknowns([cp.OnGrid("scale", [0.1, 1.0, 10.0])], weigh=weigh).weigh is weigh
+True
 """
 
 draw_numbers = kernel(draw_numbers_signature, "model, chain, group, random")
-"""Decorator of a compiled function ``f(model, chain, group, random)`` of `Unknowns`.
+draw_numbers.__doc__ = """\
+Decorator of a compiled function ``f(model, chain, group, random)`` of `Unknowns`.
 
 It draws the numbers of a group that is on no grid given the partition and all other numbers, prior and data together,
 and writes them into ``model[0].numbers``. What they were before must not matter. All chance is from `random`:
 ``copartition.core.random`` has `uniform`, `normal` and `gamma`.
+
+Examples
+--------
+>>> import copartition as cp
+>>> from copartition.core.random import normal
+>>> @cp.draw_numbers
+... def draw(model, chain, group, random):
+...     model[0].numbers[0] = normal(random)
+>>> draw.function.__name__
+'draw'
 """
 
 log_density_of_numbers = kernel(log_density_of_numbers_signature, "model, chain, group, values")
-"""Decorator of a compiled function ``f(model, chain, group, values)`` of `Unknowns`.
+log_density_of_numbers.__doc__ = """\
+Decorator of a compiled function ``f(model, chain, group, values)`` of `Unknowns`.
 
 It returns the log density, with its normalising constant, at `values` of the law from which `draw_numbers` draws.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.log_density_of_numbers
+... def log_density(model, chain, group, values):
+...     return -0.5 * values[0] ** 2 - 0.9189385332046727
+>>> log_density.function.__name__
+'log_density'
 """
 
 renew = kernel(renew_signature, "model, chain")
-"""Decorator of a compiled function ``f(model, chain)`` of `Unknowns`: numbers have been drawn.
+renew.__doc__ = """\
+Decorator of a compiled function ``f(model, chain)`` of `Unknowns`: numbers have been drawn.
 
 It brings what depends on them up to date: ``model[0].points``, ``table``, ``parameters`` and ``constant``, of which
 every chain has its own, and ``chain[0].sums`` and ``kept``.
+
+Examples
+--------
+>>> import copartition as cp
+>>> @cp.renew
+... def renew(model, chain):
+...     model[0].parameters[0] = model[0].numbers[0]
+>>> renew.function.__name__
+'renew'
 """
 
 
@@ -171,6 +212,16 @@ class Unknowns:
         Points before numbers shift and scale them, for `renew`: found again as ``model[0].unknown.raw``.
     scratch : int, default 0
         How many numbers the functions want as scratch, in ``chain[0].scratch``.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> @cp.weigh_number
+    ... def weigh(model, chain, group):
+    ...     model[0].unknown.weights[:] = 0.0
+    >>> scale = cp.OnGrid("scale", [0.1, 1.0, 10.0])
+    >>> [name for group in cp.Unknowns([scale], weigh=weigh).groups for name in group.names]
+    ['scale']
     """
 
     groups: Sequence[OnGrid | Drawn]
