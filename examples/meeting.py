@@ -26,6 +26,7 @@ from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start
 from copartition.chains.step import Step
 from copartition.core.random import stream
+from copartition.view.axes import plain_numbers
 from copartition.view.palette import INK, SERIES, line_of
 
 BINS = [1, 2, 4, 8, 15, 30, 60]
@@ -66,8 +67,8 @@ def follow(target: cp.Target, coupling: cp.Coupling, split_merge: int, lag: int,
 
 def draw_pair(ax: Any, rows: np.ndarray, title: str, longest: int) -> None:
     """Draw the numbers of clusters of both chains."""
-    ax.plot(rows[:, 0], lw=2, drawstyle="steps-post", label="x, 50 sweeps ahead", **line_of(0))
-    ax.plot(rows[:, 1], lw=2, drawstyle="steps-post", label="y, from one cluster", **line_of(1))
+    ax.plot(rows[:, 0], lw=3, drawstyle="steps-post", label="x, 50 sweeps ahead", color=SERIES[2])
+    ax.plot(rows[:, 1], lw=1, drawstyle="steps-post", label="y, from one cluster", color=INK)
     ax.axvline(len(rows) - 1, color=INK, lw=1, ls=":")
     ax.text(len(rows) - 1, 1.0, " met ", color=INK, ha="left" if len(rows) < 0.9 * longest else "right")
     ax.set(title=title, xlabel="coupled sweeps", ylabel="clusters", xlim=(0, longest), ylim=(0.7, None))
@@ -132,7 +133,9 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
     ax.set(
         title="pairs that are still apart", xlabel="coupled sweeps", ylabel="share", yscale="log", ylim=(1 / pairs, 1)
     )
-    ax.legend(frameon=False)
+    plain_numbers(ax.xaxis)
+    plain_numbers(ax.yaxis)
+    ax.legend(frameon=False, fontsize="small", loc="upper right")
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
     folder.mkdir(parents=True, exist_ok=True)
