@@ -154,7 +154,13 @@ def run_until(
     """
     check_memory(job, rule.most if isinstance(rule, FixedNumber) else FIRST)
     description = describe(job, choice.init)
-    kept = Kept(Store(store, description) if store is not None else None, description, rule.most)
+    opened = Store(store, description) if store is not None else None
+    try:
+        kept = Kept(opened, description, rule.most)
+    except BaseException:  # a file that cannot be read to its end
+        if opened is not None:
+            opened.close()
+        raise
     job = replace(job, sums=kept.sums)
     failures: list[Failure] = []
     wanted = kept.begun
