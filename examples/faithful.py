@@ -21,9 +21,9 @@ import numpy as np
 
 import copartition as cp
 from copartition.datasets import faithful
+from copartition.view.palette import INK, MUTED, dots_of
 
 SHADES = [0.95, 0.9, 0.84, 0.77, 0.68, 0.56]
-MARKERS = ["o", "^", "s", "D", "v", "P", "X", "*"]
 
 
 def main(folder: Path = Path("out"), replicates: int = 50, cells: int = 40) -> None:
@@ -45,8 +45,8 @@ def main(folder: Path = Path("out"), replicates: int = 50, cells: int = 40) -> N
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained", width_ratios=[1, 1.7])
     low, high = counts.interval(0.95)
     ks = np.arange(1, 10)
-    left.bar(ks, counts.mean, color="#c3ccd6", edgecolor="#1b1e23", linewidth=0.8)
-    left.errorbar(ks, counts.mean, (counts.mean - low, high - counts.mean), fmt="none", color="#1b1e23", capsize=4)
+    left.bar(ks, counts.mean, color=MUTED, alpha=0.6)
+    left.errorbar(ks, counts.mean, (counts.mean - low, high - counts.mean), fmt="none", color=INK, capsize=4)
     left.set_xticks(ks, [*map(str, ks[:-1]), "more"])
     left.set_ylim(bottom=0)
     left.set(xlabel="number of clusters", ylabel="posterior probability, with 95 % interval")
@@ -58,7 +58,7 @@ def main(folder: Path = Path("out"), replicates: int = 50, cells: int = 40) -> N
     figure.colorbar(shades, ax=right, label="density of the next eruption, largest = 1", format="{x:g}", shrink=0.8)
     for k in range(clusters.labels.max() + 1):
         inside = clusters.labels == k
-        style = {"marker": MARKERS[k % 8], "color": f"C{k}", "label": f"cluster {k + 1}, {inside.sum()} eruptions"}
+        style = dots_of(k + 1) | {"label": f"cluster {k + 1}, {inside.sum()} eruptions"}
         right.scatter(*eruptions[inside].T, s=22, linewidths=0.5, edgecolors="white", **style)
     right.set(xlabel="length of an eruption, minutes", ylabel="wait for the next one, minutes")
     right.set_title("Eruptions by consensus cluster, over the density of the next one")

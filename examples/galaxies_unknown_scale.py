@@ -25,6 +25,7 @@ import scipy.stats
 
 import copartition as cp
 from copartition import datasets
+from copartition.view.palette import INK, MUTED, SERIES, dots_of, line_of
 
 PUBLISHED = dict(zip(range(3, 11), (0.061, 0.128, 0.182, 0.199, 0.160, 0.109, 0.071, 0.040), strict=True))
 MOST = 30
@@ -170,22 +171,20 @@ def main(folder: Path = Path("out"), replicates: int = 200) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), layout="constrained")
     counts = np.arange(1, MOST + 1)
     means, ends = found["theirs"].mean[:MOST], [end[:MOST] for end in found["theirs"].interval(0.95)]
-    left.bar(counts, np.clip(means, 0, 1), color="#9aa5b1", width=0.7, label="estimate, without bias")
-    left.vlines(counts, *np.clip(ends, 0, 1), color="#222222", lw=1.4, label="95 % interval")
-    left.plot(list(PUBLISHED), list(PUBLISHED.values()), "o", color="#c8553d", ms=5, label="published, 1997")
+    left.bar(counts, np.clip(means, 0, 1), color=MUTED, alpha=0.6, width=0.7, label="estimate, without bias")
+    left.vlines(counts, *np.clip(ends, 0, 1), color=INK, lw=1.4, label="95 % interval")
+    left.plot(list(PUBLISHED), list(PUBLISHED.values()), "o", color=SERIES[2], ms=5, label="published, 1997")
     left.set(xlim=(0.4, 14.6), xticks=range(1, 15), xlabel="number of components", ylabel="probability")
     left.set_title("Richardson and Green's model")
-    for name, e in found.items():
-        is_theirs = name == "theirs"
+    for number, (name, e) in enumerate(found.items()):
         right.errorbar(
             counts,
             e.mean[:MOST],
             2 * e.stderr[:MOST],
-            fmt="o-",
-            ms=3,
+            ms=4,
             lw=1,
-            color="#222222" if is_theirs else None,
-            label="their model" if is_theirs else name,
+            label="their model" if name == "theirs" else name,
+            **line_of(number) | dots_of(number),
         )
     right.set(xlim=(0.4, MOST + 0.6), xlabel="number of components")
     right.set_title("Means scattered by variance / mean_weight instead")

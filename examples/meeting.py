@@ -26,7 +26,8 @@ from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start
 from copartition.chains.step import Step
 from copartition.core.random import stream
-from copartition.view.plots import ACCENT, INK, MUTED
+from copartition.view.axes import plain_numbers
+from copartition.view.palette import INK, SERIES, line_of
 
 BINS = [1, 2, 4, 8, 15, 30, 60]
 
@@ -66,8 +67,8 @@ def follow(target: cp.Target, coupling: cp.Coupling, split_merge: int, lag: int,
 
 def draw_pair(ax: Any, rows: np.ndarray, title: str, longest: int) -> None:
     """Draw the numbers of clusters of both chains."""
-    ax.plot(rows[:, 0], color=MUTED, lw=2, drawstyle="steps-post", label="x, 50 sweeps ahead")
-    ax.plot(rows[:, 1], color=ACCENT, lw=2, drawstyle="steps-post", label="y, from one cluster")
+    ax.plot(rows[:, 0], lw=3, drawstyle="steps-post", label="x, 50 sweeps ahead", color=SERIES[2])
+    ax.plot(rows[:, 1], lw=1, drawstyle="steps-post", label="y, from one cluster", color=INK)
     ax.axvline(len(rows) - 1, color=INK, lw=1, ls=":")
     ax.text(len(rows) - 1, 1.0, " met ", color=INK, ha="left" if len(rows) < 0.9 * longest else "right")
     ax.set(title=title, xlabel="coupled sweeps", ylabel="clusters", xlim=(0, longest), ylim=(0.7, None))
@@ -98,7 +99,7 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
     ax = axes[1, 0]
     width = 0.38
     for offset, (label, coupling, color) in enumerate(
-        [("transport", cp.Transport(), MUTED), ("path", cp.Path(), ACCENT)]
+        [("transport", cp.Transport(), SERIES[0]), ("path", cp.Path(), SERIES[2])]
     ):
         share, _tried = meeting_by_distance(coupling, 0, max(5, pairs // 2))
         ax.bar(np.arange(len(BINS)) + (offset - 0.5) * width, share, width, color=color, label=label)
@@ -109,12 +110,12 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
 
     ax = axes[1, 1]
     arms = [
-        ("transport (the paper)", "transport", 0, None, MUTED),
-        ("transport + 10 moves", "transport", 10, None, INK),
-        ("path + 10 moves", "path", 10, None, ACCENT),
-        ("the same from Start(20, 20)", "path", 10, cp.Start(sweeps=20, split_merge=20), ACCENT),
+        ("transport (the paper)", "transport", 0, None),
+        ("transport + 10 moves", "transport", 10, None),
+        ("path + 10 moves", "path", 10, None),
+        ("the same from Start(20, 20)", "path", 10, cp.Start(sweeps=20, split_merge=20)),
     ]
-    for number, (label, coupling, moves, init, color) in enumerate(arms):
+    for number, (label, coupling, moves, init) in enumerate(arms):
         m = cp.meeting_times(
             posterior, replicates=pairs, coupling=coupling, split_merge=moves, init=init, lag=50, seed=1
         )
@@ -125,15 +126,16 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
             np.r_[1, sweeps],
             np.r_[1.0, left],
             where="post",
-            color=color,
             lw=2,
             label=label,
-            ls="--" if number == 3 else "-",
+            **line_of(number),
         )
     ax.set(
         title="pairs that are still apart", xlabel="coupled sweeps", ylabel="share", yscale="log", ylim=(1 / pairs, 1)
     )
-    ax.legend(frameon=False)
+    plain_numbers(ax.xaxis)
+    plain_numbers(ax.yaxis)
+    ax.legend(frameon=False, fontsize="small", loc="upper right")
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
     folder.mkdir(parents=True, exist_ok=True)

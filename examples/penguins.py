@@ -24,6 +24,7 @@ from palmerpenguins import load_penguins
 
 import copartition as cp
 from copartition import plots
+from copartition.view.palette import MUTED, color_of
 
 MEASURED = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
 MARKERS = {"Adelie": "o", "Chinstrap": "^", "Gentoo": "s"}
@@ -51,8 +52,10 @@ def main(folder: Path = Path("out"), replicates: int = 30) -> None:
     for species, marker in MARKERS.items():
         for k in range(clusters.labels.max() + 1):
             some = penguins[(penguins["species"] == species) & (clusters.labels == k)]
-            axes[1].scatter(some["flipper_length_mm"], some["bill_length_mm"], s=24, marker=marker, color=f"C{k}")
-        axes[1].scatter([], [], marker=marker, color="#80868f", label=species)
+            axes[1].scatter(
+                some["flipper_length_mm"], some["bill_length_mm"], s=24, marker=marker, color=color_of(k + 1)
+            )
+        axes[1].scatter([], [], marker=marker, color=MUTED, label=species)
     axes[1].legend(frameon=False, loc="lower right")
     axes[1].set(xlabel="length of the flipper, mm", ylabel="length of the bill, mm")
     axes[1].set_title("Consensus clusters (colours), species (shapes)")
@@ -60,7 +63,7 @@ def main(folder: Path = Path("out"), replicates: int = 30) -> None:
     left = np.zeros(len(table))
     names = [f"{species}, {sex}" for species, sex in table.index]
     for k in table:
-        bars = axes[2].barh(names, table[k], left=left, color=f"C{k - 1}", edgecolor="white")
+        bars = axes[2].barh(names, table[k], left=left, color=color_of(k), edgecolor="white")
         inside = [f"cluster {k}" if count > 20 else "" for count in table[k]]
         axes[2].bar_label(bars, inside, label_type="center", color="white", fontweight="bold")
         left += table[k]

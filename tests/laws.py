@@ -20,7 +20,6 @@ from copartition.core.matching import join, match_clusters
 from copartition.core.state import Rule
 from copartition.core.steps import (
     chain_type,
-    count_pair,
     coupled_type,
     law_type,
     model_type,
@@ -28,9 +27,25 @@ from copartition.core.steps import (
     pair_type,
     stepper_type,
 )
-from copartition.core.types import Int1, float2, type_of, uint1
+from copartition.core.types import Int1, Int2, type_of, uint1
 
 JUST_BELOW_1 = 1.0 - 2.0**-53
+float3 = types.Array(types.float64, 3, "C")
+
+
+class Cases(NamedTuple):
+    """Pairs of partitions of which one point is to be updated.
+
+    Attributes
+    ----------
+    x, y : int64 array (cases, points)
+        Labels of the two chains.
+    point : int64 array (cases)
+    """
+
+    x: Int2
+    y: Int2
+    point: Int1
 
 
 @inner
@@ -50,41 +65,54 @@ def end_of_piece(partner, pair, n_x, n_y, total_x, total_y, i, begin):
             high = middle
 
 
-@kernel(types.void(model_type, law_type, pair_type, type_of(Rule), types.int64, float2))
-def law_kernel(model, law, pair, rule, n, joint):
-    """Write the joint law of the two choices of point n: lengths of pieces of u, times the law of the first choice."""
+@kernel(types.void(model_type, law_type, pair_type, type_of(Rule), type_of(Cases), float3))
+def law_kernel(model, law, pair, rule, cases, joint):
+    """Write the joint law of the two choices of a point: lengths of pieces of u, times the law of the first choice."""
     m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
     partner = rule.partner
-    count_out(p, n)
-    take_out(m, x, n)
-    take_out(m, y, n)
-    match_clusters(m, p)
-    if model.palette == 0:
-        join(pair.matched.there, pair.matched.back, pair.x.n_clusters[0], pair.y.n_clusters[0])
-    n_x, n_y = choices(m, x), choices(m, y)
-    total_x = weigh(m, functions, x, n_x, n)
-    total_y = weigh(m, functions, y, n_y, n)
-    for i in range(n_x):
-        if pair.x.weights[i] > 0.0:
-            begin = 0.0
-            while begin < 1.0:
-                j = partner(p, n_x, n_y, total_x, total_y, i, begin)
-                end = end_of_piece(partner, p, n_x, n_y, total_x, total_y, i, begin)
-                joint[i, j] += pair.x.weights[i] / total_x * (end - begin)
-                begin = end
+    for case in range(len(cases.point)):
+        n = cases.point[case]
+        reset(m, functions, x, cases.x[case])
+        reset(m, functions, y, cases.y[case])
+        recount_pair(p)
+        count_out(p, n)
+        take_out(m, x, n)
+        take_out(m, y, n)
+        match_clusters(m, p)
+        if model.palette == 0:
+            join(pair.matched.there, pair.matched.back, pair.x.n_clusters[0], pair.y.n_clusters[0])
+        n_x, n_y = choices(m, x), choices(m, y)
+        total_x = weigh(m, functions, x, n_x, n)
+        total_y = weigh(m, functions, y, n_y, n)
+        for i in range(n_x):
+            if pair.x.weights[i] > 0.0:
+                begin = 0.0
+                while begin < 1.0:
+                    j = partner(p, n_x, n_y, total_x, total_y, i, begin)
+                    end = end_of_piece(partner, p, n_x, n_y, total_x, total_y, i, begin)
+                    joint[case, i, j] += pair.x.weights[i] / total_x * (end - begin)
+                    begin = end
+
+
+def coupled_laws(target, coupling, cases):
+    """For each case, a triple of two partitions and a point, the joint law of the two choices of that point.
+
+    Partitions are tuples of canonical labels. Rows and columns are the clusters of the others in order of creation,
+    which after taking out the point is their order in the tuple; the last is a new cluster (or all colours, with a
+    palette). All cases are looked at in one call of the kernel: making the arrays of a pair takes longer than its law.
+    """
+    cases = Cases(*[np.array(part, dtype=np.int64) for part in zip(*cases, strict=True)])
+    # A pair with room for all: as many clusters as there are points, or colours.
+    largest = cases.x[0] if target.model.palette else np.arange(target.n_points)
+    pair = couple(target, coupling, *[chain_at(target, largest) for _ in range(2)])
+    joint = np.zeros((len(cases.point), len(pair.x.sizes), len(pair.y.sizes)))
+    law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), cases, joint)
+    return joint
 
 
 def coupled_law(target, coupling, x, y, n):
-    """The joint law of the choices of point n, and the marginal laws, from the compiled kernels.
-
-    `x` and `y` are tuples of canonical labels. Rows and columns are the clusters of the others in order of creation,
-    which after taking out n is the order of `x` and `y`; the last is a new cluster (or all colours, with a palette).
-    """
-    pair = couple(target, coupling, chain_at(target, np.array(x)), chain_at(target, np.array(y)))
-    count_pair(pair)
-    joint = np.zeros((len(pair.x.sizes), len(pair.y.sizes)))
-    law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), n, joint)
-    return joint
+    """The joint law of the choices of point n in a single case."""
+    return coupled_laws(target, coupling, [(x, y, n)])[0]
 
 
 def move(labels, n, k):

@@ -349,6 +349,7 @@ def test_mistakes_are_said(blocks, message):
         cp.BlockUpdates(1, points=[0.5])
 
 
+@pytest.mark.once
 def test_a_run_says_which_blocks_it_updates():
     target = crowd()
     e = cp.estimate(target, cp.n_clusters(), replicates=2, burn_in=1, min_sweeps=2, lag=1, blocks=3)

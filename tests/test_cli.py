@@ -223,6 +223,7 @@ def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
 PILOT = ["--pairs", "100", "--functional", "n_clusters"]
 
 
+@pytest.mark.once
 def test_tune_recommends_what_the_package_does(table):
     answer = call("tune", table, "--columns", "x", *MODEL, *PILOT, "--seed", "3", "--json")
     assert answer.exit_code == 0, answer.output
@@ -236,6 +237,7 @@ def test_tune_recommends_what_the_package_does(table):
     assert f"{settings} --coupling path --split-merge {t.split_merge} --replicates {wanted}" in words.output
 
 
+@pytest.mark.once
 def test_tune_says_when_pairs_do_not_meet(table):
     result = call("tune", table, *MODEL, *PILOT, "--coupling", "independent", "--max-sweeps", "1")
     assert result.exit_code == 2
@@ -246,6 +248,7 @@ def test_tune_says_when_pairs_do_not_meet(table):
     assert all(line.startswith("chains: ") for line in said)
 
 
+@pytest.mark.once
 def test_estimate_tuned_and_to_a_precision(table):
     options = ["--columns", "x", *MODEL, "--functional", "n_clusters", "--tune", "--target-stderr", "0.05", "--json"]
     result = call("estimate", table, *options)
@@ -298,6 +301,7 @@ def run(table, tmp_path):
     return path
 
 
+@pytest.mark.once
 def test_report_of_a_run(run, tmp_path):
     page = tmp_path / "report.html"
     result = call("report", run, "-o", page)

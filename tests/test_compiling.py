@@ -41,6 +41,7 @@ def test_kernels_are_pickled_by_name():
     assert repr(target.law.log_predictive) == "<kernel copartition.targets.gaussian.isotropic>"
 
 
+@pytest.mark.once
 def test_importing_compiles_nothing():
     code = """
         import gc, copartition
@@ -227,6 +228,7 @@ def folder_in_another_process(**environment):
 
 
 @pytest.mark.posix
+@pytest.mark.once
 def test_where_the_home_cannot_be_written_all_processes_share_a_temporary_folder(tmp_path):
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "temporary").mkdir()
@@ -335,7 +337,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     assert again == first | {"compiled": []}
 
     # Elsewhere in the package, in modules that those with kernels import too.
-    for name in ("cli/__init__.py", "cli/estimate.py", "view/plots.py", "runs/replicates.py", "validation.py"):
+    for name in ("cli/__init__.py", "cli/estimate.py", "view/export.py", "runs/replicates.py", "validation.py"):
         line = "from __future__ import annotations\n"
         assert look((name, line, f"{line}EDITED = 1\n")) == again
 

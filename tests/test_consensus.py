@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -28,17 +30,22 @@ def exact_loss(loss, states, law, similarity, labels):
     return naive.vi_lower_bound(similarity, labels)
 
 
+@functools.cache
+def long_estimate(name):
+    settings = {"replicates": 20_000, "burn_in": 10, "min_sweeps": 100, "lag": 10, "seed": 1}
+    return cp.estimate(small.TARGETS[name]()[0], cp.co_clustering(), **settings)
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["scalar", "full", "coloring", "bernoulli"])
 def test_estimates_lead_to_the_exact_minimiser(name, loss):
     """From an unbiased run to the partition of least exact loss, or one as good within the run's error."""
-    target, density = small.TARGETS[name]()
+    _, density = small.TARGETS[name]()
     states, law = naive.law(density, 5)
     similarity = naive.similarity(states, law)
     losses = {state: exact_loss(loss, states, law, similarity, state) for state in states}
-    e = cp.estimate(target, cp.co_clustering(), replicates=20_000, burn_in=10, min_sweeps=100, lag=10, seed=1)
-    found = cp.consensus(e, loss=loss)
+    found = cp.consensus(long_estimate(name), loss=loss)
     assert losses[tuple(found.labels.tolist())] == pytest.approx(min(losses.values()), abs=1e-9)
     if loss == "binder":
         assert found.expected_loss == pytest.approx(min(losses.values()), rel=0.02)
@@ -317,9 +324,49 @@ def test_listed_pairs_are_no_posterior():
         cp.consensus(e)
 
 
+@pytest.mark.once
 def test_a_pilot_whose_pairs_do_not_meet_says_so(monkeypatch):
     """No sweep is left to pairs after their lag."""
     monkeypatch.setattr("copartition.runs.consensus.MOST_SWEEPS", 50)
     posterior = cp.Mixture(np.linspace(-3, 3, 100), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     with pytest.raises(cp.TuningError, match="did not meet within 50 sweeps"):
         cp.consensus(posterior, coupling="transport", init="singletons", seed=1)
+
+
+# --- within bounds ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_asked_for_besides_comes_from_the_round_that_chooses():
+    target = small.scalar()[0]
+    c = cp.consensus(target, replicates=30, also=cp.n_clusters(), seed=1)
+    plain = cp.consensus(target, replicates=30, seed=1)
+    assert np.array_equal(c.belongs, plain.belongs)  # nothing else changes
+    e = c.chosen_by.select("n_clusters")
+    assert len(e.values) == 30
+    assert c.censored == 0
+    with pytest.raises(ValueError, match="functional must be one to 4"):
+        cp.consensus(target, replicates=3, also=[cp.n_clusters()] * 4)
+
+
+@pytest.mark.compiled
+def test_a_precision_is_that_of_memberships():
+    """Distances, which are of other units, need not be precise."""
+    c = cp.consensus(small.scalar()[0], replicates=5_000, target_stderr=0.004, seed=1)
+    memberships, _, pairs_in_dispute, _ = c.estimate.parts()
+    assert 200 < len(c.estimate.met) < 5_000
+    assert len(c.chosen_by.met) == 200
+    assert memberships.stderr.max() <= 0.004
+    assert pairs_in_dispute.stderr.max() > 0.004
+    assert c.estimate.made_by["precision"]["reached"]
+
+
+def test_a_cap_bounds_the_work_and_is_said():
+    data = np.random.default_rng(2).normal(0, 1, 40)
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.2, mean_sd=1.0), cp.DirichletProcess(1.0))
+    c = cp.consensus(target, replicates=50, max_sweeps=12, coupling="independent", seed=1)
+    assert c.censored > 0
+    assert [len(e.met) for e in c.runs] == [32, 32]  # no more where most pairs of the pilot did not meet
+    assert max(e.meeting_times.max() for e in c.runs) == 12
+    assert f"NOT UNBIASED: {c.censored} of 64 pairs did not meet before the cap." in str(c)
+    with pytest.raises(ValueError, match="max_sweeps must be a whole number of at least 6, got 5"):
+        cp.consensus(target, max_sweeps=5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -24,6 +25,13 @@ def support(target, density):
     return [state for state, p in zip(states, law, strict=True) if p > 0]
 
 
+def cases_of(states, n_points, every, shifts=(0,)):
+    """All pairs of states (in plain Python some), each with a point, or several, that changes from pair to pair."""
+    pairs = subset_of(itertools.product(states, repeat=2), every)
+    return [(x, y, (number + shift) % n_points) for number, (x, y) in enumerate(pairs) for shift in shifts]
+
+
+@functools.cache
 def marginal(target, state, n):
     """The law of the choices of point n in the order of creation, from the single-chain kernel."""
     chain = chain_at(target, np.array(state))
@@ -50,25 +58,23 @@ def subset_of(pairs, every):
 def test_both_marginals_are_those_of_the_single_chain(name, coupling):
     """From every pair of partitions; two points of each, which change from pair to pair."""
     target, density = small.TARGETS[name]()
-    states = support(target, density)
-    for number, (x, y) in enumerate(subset_of(itertools.product(states, repeat=2), 97)):
-        for n in {number % target.n_points, (number + 2) % target.n_points}:
-            p, q = marginal(target, x, n), marginal(target, y, n)
-            joint = laws.coupled_law(target, small.COUPLINGS[coupling], x, y, n)
-            assert np.abs(joint.sum(1)[: len(p)] - p).max() < 1e-12
-            assert np.abs(joint.sum(0)[: len(q)] - q).max() < 1e-12
-            assert joint.sum() == pytest.approx(1.0, abs=1e-12)
+    cases = cases_of(support(target, density), target.n_points, 197, shifts=(0, 2))
+    joints = laws.coupled_laws(target, small.COUPLINGS[coupling], cases)
+    for (x, y, n), joint in zip(cases, joints, strict=True):
+        p, q = marginal(target, x, n), marginal(target, y, n)
+        assert np.abs(joint.sum(1)[: len(p)] - p).max() < 1e-12
+        assert np.abs(joint.sum(0)[: len(q)] - q).max() < 1e-12
+        assert abs(joint.sum() - 1.0) < 1e-12
 
 
 @pytest.mark.parametrize("coupling", NAIVE)
 def test_label_couplings_have_the_joint_law_of_their_definition(coupling):
     target, density = small.scalar()
-    states = support(target, density)
-    for number, (x, y) in enumerate(subset_of(itertools.product(states, repeat=2), 197)):
-        for n in {number % target.n_points, (number + 2) % target.n_points}:
-            p, q = marginal(target, x, n), marginal(target, y, n)
-            joint = laws.coupled_law(target, small.COUPLINGS[coupling], x, y, n)
-            np.testing.assert_allclose(joint[: len(p), : len(q)], NAIVE[coupling](p, q), atol=1e-12)
+    cases = cases_of(support(target, density), target.n_points, 197, shifts=(0, 2))
+    joints = laws.coupled_laws(target, small.COUPLINGS[coupling], cases)
+    for (x, y, n), joint in zip(cases, joints, strict=True):
+        p, q = marginal(target, x, n), marginal(target, y, n)
+        assert np.abs(joint[: len(p), : len(q)] - NAIVE[coupling](p, q)).max() < 1e-12
 
 
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
@@ -78,21 +84,18 @@ def test_label_couplings_have_the_joint_law_of_their_definition(coupling):
 def test_transport_is_optimal_and_never_worse_than_the_others(name, coupling, distance):
     target, density = small.TARGETS[name]()
     place = laws.recolor if target.model.palette else laws.move
-    states = support(target, density)
-    # One pair of five, which pairs changing from point to point; all pairs would take minutes of plain Python.
-    for number, (x, y) in enumerate(subset_of(itertools.product(states, repeat=2), 197)):
-        n = number % target.n_points
+    cases = cases_of(support(target, density), target.n_points, 197)
+    names = (coupling, "independent", "common", "maximal")
+    joints = zip(*(laws.coupled_laws(target, small.COUPLINGS[other], cases) for other in names), strict=True)
+    between = functools.cache(distance)
+    for (x, y, n), laws_of_all in zip(cases, joints, strict=True):
         p, q = marginal(target, x, n), marginal(target, y, n)
-        cost = np.array(
-            [[distance(place(x, n, i), place(y, n, j)) for j in range(len(q))] for i in range(len(p))], dtype=float
-        )
+        of_x, of_y = ([place(state, n, k) for k in range(len(law))] for state, law in ((x, p), (y, q)))
+        cost = np.array([[between(a, b) for b in of_y] for a in of_x], dtype=float)
         # The variation of information is optimised in units of 2^-40.
-        joint = laws.coupled_law(target, small.COUPLINGS[coupling], x, y, n)[: len(p), : len(q)]
-        achieved = np.sum(joint * cost)
-        assert achieved == pytest.approx(naive.transport_cost(p, q, cost), abs=1e-11)
-        for other in ("independent", "common", "maximal"):
-            rival = laws.coupled_law(target, small.COUPLINGS[other], x, y, n)[: len(p), : len(q)]
-            assert achieved <= np.sum(rival * cost) + 1e-11
+        achieved, *rivals = (np.sum(joint[: len(p), : len(q)] * cost) for joint in laws_of_all)
+        assert abs(achieved - naive.transport_cost(p, q, cost)) < 1e-11
+        assert achieved <= min(rivals) + 1e-11
 
 
 def test_transport_reaches_the_optimum_of_a_linear_program(rng):
@@ -129,10 +132,10 @@ def test_transport_with_many_clusters_is_optimal(metric, rng):
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(3.0))
     coupling = cp.Transport(metric=metric)
     gain = coupling.gains(24) / (1.0 if metric == "hamming" else 2.0**40)
-    for x, y in larger_pairs(rng, 20 if JIT_DISABLED else 1500):
-        n = int(rng.integers(24))
+    cases = [(x, y, int(rng.integers(24))) for x, y in larger_pairs(rng, 4 if JIT_DISABLED else 1500)]
+    for (x, y, n), law in zip(cases, laws.coupled_laws(target, coupling, cases), strict=True):
         p, q = marginal(target, x, n), marginal(target, y, n)
-        joint = laws.coupled_law(target, coupling, x, y, n)[: len(p), : len(q)]
+        joint = law[: len(p), : len(q)]
         assert np.abs(joint.sum(1) - p).max() < 1e-12
         assert np.abs(joint.sum(0) - q).max() < 1e-12
         a, b = naive.Labels(x), naive.Labels(y)

@@ -317,26 +317,57 @@ def test_the_example_with_everything_unknown_writes_what_it_says(tmp_path):
 
 @pytest.mark.compiled
 def test_page_on_which_model_runs(capsys):
-    """Three models and a precision that takes little time; scales so far apart that the order is certain."""
+    """Two models and a precision that takes little time; scales so far apart that the order is certain."""
     mpl = pytest.importorskip("matplotlib")
     mpl.use("agg")
     (code,) = blocks("docs/which-model.md")
     scope: dict = {}
-    shorter = code.replace("(1, 4, 16, 64, 256)", "(1, 16, 256)").replace("target_stderr=0.1", "target_stderr=1.0")
+    shorter = code.replace("(1, 4, 16, 64, 256)", "(1, 16)").replace("target_stderr=0.1", "target_stderr=1.0")
     exec(compile(shorter, "docs/which-model.md", "exec"), scope)
-    assert scope["found"].names == ["scale / 16", "scale / 1", "scale / 256"]
+    assert scope["found"].names == ["scale / 16", "scale / 1"]
     assert "scale / 16 " in capsys.readouterr().out
 
 
 @pytest.mark.compiled
 def test_page_on_unknown_numbers_runs(capsys):
-    """A precision that takes little time."""
+    """A pilot of few pairs, and a precision that takes little time."""
     mpl = pytest.importorskip("matplotlib")
     mpl.use("agg")
     code = "\n".join(blocks("docs/hyperparameters.md")).replace("target_stderr=0.05", "target_stderr=0.5")
+    assert 'settings="auto"' in code
+    code = code.replace('settings="auto"', "settings=cp.tune(posterior, pairs=60, modes=False, seed=1)")
     scope: dict = {}
     exec(compile(code.replace("replicates=200", "replicates=20"), "docs/hyperparameters.md", "exec"), scope)
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "['mean_weight', 'mean', 'variance']"
     assert float(out[-1]) == pytest.approx(0.13, abs=0.03)  # as the page says
     assert scope["e"].components[0] == "n_clusters"
+
+
+@pytest.mark.compiled
+def test_page_on_doors_runs(capsys):
+    """Fewer pairs of chains, and flowers, than on the page."""
+    of_flowers, of_cells = blocks("docs/scikit-learn.md")
+    scope: dict = {}
+    shorter = of_flowers.replace('("full", ', '("full", target_stderr=None, max_replicates=10, ')
+    exec(compile(shorter.replace(".data\n", ".data[::3]\n"), "docs/scikit-learn.md", "exec"), scope)
+    out = capsys.readouterr().out
+    assert out.startswith(f"{scope['clusterer'].n_clusters_} clusters; posterior mean ")
+    assert "Mixture of 50 points x 4" in out
+    exec(compile(of_cells, "docs/scikit-learn.md", "exec"), scope)
+    assert scope["adata"].obs["copartition"].value_counts().tolist() == [20, 10]
+
+
+@pytest.mark.compiled
+def test_page_on_notebooks_runs():
+    """With fewer replicates than on the page."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    pytest.importorskip("pandas")
+    code = "\n".join(blocks("docs/notebooks.md")).replace("replicates=200", "replicates=6")
+    scope: dict = {}
+    exec(compile(code, "docs/notebooks.md", "exec"), scope)
+    e = scope["e"]
+    assert len(e.values) == 6
+    assert [ax.get_ylabel() for ax in e.plot()] == ["probability", "share of all points", "density"]
+    mpl.pyplot.close("all")

@@ -10,9 +10,9 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +86,6 @@ def test_same_bits_on_one_and_two_threads(undisturbed):
         assert_same(run(executor=two), undisturbed)
 
 
-@pytest.mark.compiled
-def test_same_bits_on_processes(undisturbed):
-    assert_same(run(executor="processes"), undisturbed)
-
-
 def test_a_run_that_is_given_up_keeps_what_has_ended(tmp_path, undisturbed):
     """The interruption comes while other batches are under way: these end or are given up, and none is lost twice."""
     path = tmp_path / "run.db"
@@ -131,11 +126,13 @@ def test_same_bits_on_a_dask_cluster_even_when_a_worker_is_killed(dask_cluster, 
     ]
     assert json.loads(answers[0])["mean"] == json.loads(answers[1])["mean"]
     target = small.scalar()[0]
-    longer = {"replicates": 30_000, "burn_in": 1, "min_sweeps": 300, "lag": 2, "seed": 5}
+    longer = {"replicates": 10_000, "burn_in": 1, "min_sweeps": 300, "lag": 2, "seed": 5}
     expected = cp.estimate(target, cp.n_clusters(), **longer)
+    begun = threading.Event()
+    longer["progress"] = lambda *_: begun.set()
     with ThreadPoolExecutor(1) as background:
         future = background.submit(cp.estimate, target, cp.n_clusters(), executor=client, **longer)
-        time.sleep(1.0)
+        assert begun.wait(timeout=60)
         assert not future.done()
         workers[0].kill()
         e = future.result(timeout=120)
@@ -358,13 +355,13 @@ KILLED = """
 
 @pytest.mark.compiled
 def test_killing_the_process_loses_no_whole_batch(tmp_path):
-    """Killed at 20 random moments, then to the end: the same as undisturbed."""
+    """Killed at 8 random moments, then to the end: the same as undisturbed."""
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED))
     path = tmp_path / "run.db"
     expected = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
     chance = random.Random(1)
-    for _ in range(20):
+    for _ in range(8):
         process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.6, 1.3))
         process.kill()
@@ -449,12 +446,6 @@ def test_co_clustering_of_all_points():
     assert e.components[-1] == "together[3, 4]"
 
 
-@pytest.mark.compiled
-def test_an_executor_of_processes_of_the_callers_own(undisturbed):
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        assert_same(run(executor=pool), undisturbed)
-
-
 def test_functionals_are_checked():
     target = small.scalar()[0]
     with pytest.raises(ValueError, match="one to 4 functionals, got 0"):
@@ -483,14 +474,14 @@ def test_progress_shows_the_estimate(capsys, monkeypatch):
 
 @pytest.mark.compiled
 def test_a_deadline_in_sweeps_is_unbiased_and_the_naive_average_is_not():
-    """A deadline so tight that most workers complete nothing: 20,000 workers, 4 standard errors."""
+    """A deadline so tight that most workers complete nothing: 5,000 workers, 4 standard errors."""
     data = np.array([-1.6, -1.4, 1.5, 1.7])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.7, mean_sd=2.0), cp.DirichletProcess(0.3))
     density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.49, np.eye(1) * 4, np.zeros(1), 0.3)
     states, law = naive.law(density, 4)
     exact = law @ np.array([len(set(state)) for state in states])
     e = cp.estimate_within(
-        target, cp.n_clusters(), workers=20_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=2
+        target, cp.n_clusters(), workers=5_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=2
     )
     assert np.mean(e.completed > 0) < 0.5
     assert abs(e.mean[0] - exact) < 4 * e.stderr[0]

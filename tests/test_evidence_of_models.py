@@ -356,6 +356,7 @@ def test_a_picture_of_a_comparison():
         cp.plots.evidence(3)
 
 
+@pytest.mark.once
 def test_models_are_compared_with_random_numbers_of_their_own(hasty, posterior):
     found = cp.compare({"one": posterior, "two": posterior}, 10.0, seed=1, executor=1)
     one, two = found.evidences.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -24,6 +25,13 @@ NOT_FOR_USERS = {"all", "dev", "docs", "test"}
 def sentence(by, module):
     package, extra = PACKAGES[module]
     return f'{by} needs the package {package}: pip install "copartition[{extra}]".'
+
+
+def hide(monkeypatch, module):
+    """Let a package seem not to be installed, whatever of it was imported before."""
+    for name in [name for name in sys.modules if name.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +100,19 @@ CALLS = [
 ]
 
 
+@pytest.mark.parametrize("name", ["sklearn", "anndata"])
+def test_a_door_for_a_package_that_is_not_there_says_so(monkeypatch, name):
+    hide(monkeypatch, name)
+    monkeypatch.delitem(sys.modules, f"copartition.{name}", raising=False)
+    with pytest.raises(MissingPackageError) as caught:
+        importlib.import_module(f"copartition.{name}")
+    assert str(caught.value) == sentence(f"copartition.{name}", name)
+
+
 @pytest.mark.parametrize(("module", "by", "use"), CALLS)
 def test_what_needs_a_missing_package_says_so(e, tmp_path, monkeypatch, module, by, use):
     by = repr(by.format(folder=tmp_path)) if "{" in by else by
-    monkeypatch.setitem(sys.modules, module, None)
+    hide(monkeypatch, module)
     with pytest.raises(MissingPackageError) as caught:
         use(e, tmp_path)
     assert str(caught.value) == sentence(by, module)
@@ -120,7 +137,7 @@ def test_commands_say_it_in_one_line(store, tmp_path, monkeypatch, module, by, c
         file_of(tmp_path, name)
     graph_of(tmp_path)
     by = repr(by.format(folder=tmp_path)) if "{" in by else by
-    monkeypatch.setitem(sys.modules, module, None)
+    hide(monkeypatch, module)
     words = [word.format(folder=tmp_path, store=store) for word in command.split()]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2

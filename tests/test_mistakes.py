@@ -341,6 +341,7 @@ def test_variance_of_slow_chains_is_not_too_small():
     assert asymptotic_variance(draws[:, :, None])[0] == pytest.approx(1e4, rel=0.35)
 
 
+@pytest.mark.once
 def test_bands_of_bounds_cover_with_a_lag_of_1():
     """Geometric meeting times: with lag 1 a pair that is apart adds twenty, not one. 300 runs of 100 pairs."""
     rng = np.random.default_rng(1)

@@ -15,7 +15,9 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 import copartition as cp
 from copartition.diagnostics.consensus import Consensus
-from copartition.view import layout, networks
+from copartition.view import axes, layout, networks
+
+pytestmark = pytest.mark.once  # pictures have no kernels
 
 TRIANGLES = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]
 SQUARE = [(0, 0), (0, 2), (1, 1), (2, 1), (3, 0), (3, 2)]
@@ -243,7 +245,7 @@ def test_matrix_shows_how_many_edges_there_are(ax):
 
 def test_matrix_of_many_vertices_averages_neighbours(ax, rng, monkeypatch):
     monkeypatch.setattr(networks, "SINGLE", 20)
-    monkeypatch.setattr(cp.plots, "DOTS", 6)
+    monkeypatch.setattr(axes, "DOTS", 6)
     edges, labels = random_graph(rng, 25, 3, 90)
     weight = rng.integers(1, 4, len(edges))
     posterior, c = cp.BlockModel(edges, 25, weight=weight), consensus_with(labels, rng.random(25))

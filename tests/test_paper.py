@@ -20,7 +20,8 @@ from copartition.paper.figure3 import figure3
 from copartition.paper.section import Section, plus_minus
 from test_cli import call
 
-pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("paper")]  # the whole of the paper is made once
+pytestmark = pytest.mark.once
+with_the_whole = pytest.mark.xdist_group("paper")  # the whole of the paper is made once
 
 
 def reproduction(folder, **scale):
@@ -172,6 +173,7 @@ def reproduced(tmp_path_factory):
     return out, result.output
 
 
+@with_the_whole
 def test_the_command_writes_pictures_numbers_and_a_page(reproduced):
     out, said = reproduced
     for name in ("figure1a-traces", "figure1a-histogram", "figure1b-traces", "figure1b-histogram", "figure2a-authors",
@@ -193,6 +195,7 @@ def test_the_command_writes_pictures_numbers_and_a_page(reproduced):
     assert page.count('class="no"') == total - held
 
 
+@with_the_whole
 def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_path):
     out, _ = reproduced
     copy = tmp_path / "copy"
@@ -204,6 +207,7 @@ def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_pat
         assert (copy / f"{name}.csv").read_text() == (out / f"{name}.csv").read_text()
 
 
+@with_the_whole
 @needs_browser
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (360, "dark")])
 def test_the_page_in_a_browser(reproduced, width, scheme):

@@ -13,9 +13,12 @@ from matplotlib import pyplot
 import copartition as cp
 import naive
 from copartition import plots
+from copartition.view import axes
 from test_bounds import pairs, random_pairs
 from test_consensus import of_draws
 from test_diagnostics import estimate_from
+
+pytestmark = pytest.mark.once  # pictures have no kernels
 
 
 @pytest.fixture
@@ -192,7 +195,7 @@ def averaged(table, order, dots):
 
 @pytest.mark.parametrize(("points", "dots"), [(12, 5), (12, 11), pytest.param(50, 10, marks=pytest.mark.compiled)])
 def test_heat_map_of_many_points_averages_neighbours(ax, monkeypatch, points, dots):
-    monkeypatch.setattr(plots, "DOTS", dots)
+    monkeypatch.setattr(axes, "DOTS", dots)
     rng = np.random.default_rng(points)
     truth = np.arange(points) % 3
     draws = np.where(rng.random((6, points)) < 0.2, rng.integers(0, 3, (6, points)), truth)

@@ -12,10 +12,11 @@ import pytest
 import copartition as cp
 import small
 from browser import assert_quiet, luminance, needs_browser, opened
-from conftest import JIT_DISABLED
 from copartition.diagnostics.findings import BAD, CAUTION, GOOD, NOTE, verdict_of
 from test_consensus import of_draws
 from test_diagnostics import estimate_from, made_up
+
+pytestmark = pytest.mark.once  # pages have no kernels
 
 NASTY = "</title><script>alert('<b>&\"$x$')</script>"
 
@@ -42,8 +43,7 @@ def full_estimate():
     data = np.concatenate([np.linspace(-4, -3, 6), np.linspace(3, 4, 6)])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.8, mean_sd=3.0), cp.DirichletProcess(1.0))
     wanted = [cp.n_clusters(), cp.predictive_density(np.linspace(-6, 6, 30)), cp.co_clustering()]
-    count = 20 if JIT_DISABLED else 300
-    return cp.estimate(target, wanted, replicates=count, burn_in=20, min_sweeps=100, lag=20, seed=1)
+    return cp.estimate(target, wanted, replicates=300, burn_in=20, min_sweeps=100, lag=20, seed=1)
 
 
 # --- the verdict -----------------------------------------------------------------------------------------------------
@@ -326,8 +326,7 @@ def test_nasty_text_does_nothing_in_a_browser(tmp_path):
 def streamed_estimate():
     data = np.concatenate([np.linspace(-4, -3, 6), np.linspace(3, 4, 6)])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.8, mean_sd=3.0), cp.DirichletProcess(1.0))
-    count = 4 if JIT_DISABLED else 100
-    settings = {"replicates": count, "burn_in": 2, "min_sweeps": 10, "lag": 2, "seed": 1}
+    settings = {"replicates": 100, "burn_in": 2, "min_sweeps": 10, "lag": 2, "seed": 1}
     return cp.estimate(target, cp.co_clustering(keep_values=False), **settings)
 
 

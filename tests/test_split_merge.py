@@ -293,6 +293,7 @@ def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
     assert repr(choose_step(target, None, 5).coupling) == "Path()"
 
 
+@pytest.mark.once
 def test_auto_takes_few_moves_where_they_are_dear(rng):
     """One large cluster, every move deals out all points, against many small ones."""
     one = cp.Mixture(rng.normal(0, 1, (100, 1)), cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(0.01))

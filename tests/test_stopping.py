@@ -51,6 +51,7 @@ def test_relative_precision_is_to_the_largest_of_each_functional():
     assert both._needed(Values(values, [1, 2])) == pytest.approx(max(values.var(axis=0, ddof=1)) / 0.005**2)
 
 
+@pytest.mark.once
 def test_precision_is_reached_and_no_more_is_run_than_needed():
     target, _ = small.scalar()
     e = cp.estimate(target, cp.n_clusters(), target_stderr=0.02, seed=1, **QUICK)
@@ -61,6 +62,7 @@ def test_precision_is_reached_and_no_more_is_run_than_needed():
     assert relative.stderr[0] <= 0.02 * relative.mean[0]
 
 
+@pytest.mark.once
 def test_a_limit_to_replicates_is_kept_and_told():
     target, _ = small.scalar()
     e = cp.estimate(target, cp.n_clusters(), target_stderr=1e-6, replicates=250, seed=1, **QUICK)
@@ -68,6 +70,7 @@ def test_a_limit_to_replicates_is_kept_and_told():
     assert "PRECISION NOT REACHED" in str(e)
 
 
+@pytest.mark.once
 def test_same_replicates_on_any_executor_and_after_interruption(tmp_path):
     target, _ = small.scalar()
     call = {"target_stderr": 0.03, "seed": 1, **QUICK}
@@ -83,6 +86,7 @@ def test_same_replicates_on_any_executor_and_after_interruption(tmp_path):
         assert np.array_equal(e.values, plain.values)
 
 
+@pytest.mark.once
 def test_a_tighter_target_goes_on_with_the_same_store(tmp_path):
     target, _ = small.scalar()
     rough = cp.estimate(target, cp.n_clusters(), target_stderr=0.05, store=tmp_path / "run.db", seed=1, **QUICK)
@@ -90,6 +94,7 @@ def test_a_tighter_target_goes_on_with_the_same_store(tmp_path):
     assert np.array_equal(fine.values[: len(rough.values)], rough.values)
 
 
+@pytest.mark.once
 def test_progress_is_told_the_growing_number():
     target, _ = small.scalar()
     seen = []

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,3 +85,23 @@ def test_a_store_that_is_refused_is_closed(tmp_path):
                 cp.estimate(POSTERIOR, cp.n_clusters(), store=tmp_path / "run.db", seed=7, **short)
     assert {file.name for file in tmp_path.iterdir()} <= {"run.db", "run.db-wal", "run.db-shm"}
     assert len(cp.estimate(POSTERIOR, cp.n_clusters(), store=tmp_path / "run.db", **short).values) == 5
+
+
+def test_a_lock_is_let_go_of_where_open_files_cannot_be_removed(tmp_path, monkeypatch):
+    """As on Windows: the first try, while the file is open, is refused."""
+    from copartition.results.store import _Lock
+
+    lock = _Lock(tmp_path / "run.db")
+    refused, unlink = [], Path.unlink
+
+    def unlink_later(path, missing_ok=False):
+        if not refused:
+            refused.append(path)
+            raise PermissionError(f"{path} is open")
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink_later)
+    lock.release()
+    assert [path.name for path in refused] == ["run.db-lock"]
+    assert not list(tmp_path.iterdir())
+    _Lock(tmp_path / "run.db").release()  # nobody holds it

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import clusters
 import copartition as cp
 import naive
 import small
@@ -267,14 +266,6 @@ def test_same_bits_in_batches_of_any_size(undisturbed, monkeypatch, size):
 @pytest.mark.compiled
 def test_same_bits_on_processes(undisturbed):
     assert_same(run(executor="processes"), undisturbed)
-
-
-@pytest.mark.compiled
-@pytest.mark.filterwarnings("ignore")
-def test_same_bits_on_a_dask_cluster(tmp_path, undisturbed):
-    pytest.importorskip("distributed")
-    with clusters.dask_cluster(tmp_path, 1) as (client, _):
-        assert_same(run(executor=client), undisturbed)
 
 
 # --- in a file -------------------------------------------------------------------------------------------------------

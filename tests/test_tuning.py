@@ -10,7 +10,6 @@ import pytest
 import copartition as cp
 import naive
 import small
-from conftest import JIT_DISABLED
 from copartition import datasets
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start
@@ -22,7 +21,7 @@ from copartition.runs.candidates import block_candidates, candidate
 from copartition.runs.pacing import Pause
 from copartition.runs.pairs import PairJob, pair_job
 
-PAIRS = 100 if JIT_DISABLED else 400
+PAIRS = 400
 
 
 def galaxies():
@@ -142,6 +141,7 @@ def test_differences_grow_with_the_number_of_clusters():
 
 
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
+@pytest.mark.once
 def test_settings_are_reproducible_and_consistent(name):
     target, _ = small.TARGETS[name]()
     t = cp.tune(target, cp.n_clusters(), pairs=PAIRS, modes=False, seed=3)
@@ -155,6 +155,7 @@ def test_settings_are_reproducible_and_consistent(name):
     assert t.replicates_for(t.stderr(1000)[0]) == pytest.approx(1000, abs=1)
 
 
+@pytest.mark.once
 def test_default_functionals_and_python_ones():
     target, _ = small.scalar()
     t = cp.tune(target, pairs=100, modes=False, seed=1)
@@ -165,13 +166,14 @@ def test_default_functionals_and_python_ones():
     np.testing.assert_allclose(compiled.variance, python.variance)
 
 
+@pytest.mark.once
 def test_large_functionals_are_looked_at_in_part():
     target = galaxies()
-    t = cp.tune(target, cp.co_clustering(), pairs=100, modes=False, seed=1) if not JIT_DISABLED else None
-    if t is not None:
-        assert len(t.variance) == len(t.components) == 82 * 81 // 2
+    t = cp.tune(target, cp.co_clustering(), pairs=100, modes=False, seed=1)
+    assert len(t.variance) == len(t.components) == 82 * 81 // 2
 
 
+@pytest.mark.once
 def test_the_pilot_draws_other_numbers_than_the_estimate():
     """With the streams of the estimate it would choose the settings by looking at the very pairs they are for."""
     target, _ = small.scalar()
@@ -186,6 +188,7 @@ def test_the_pilot_draws_other_numbers_than_the_estimate():
     )
 
 
+@pytest.mark.once
 def test_settings_reach_the_estimate_and_arguments_win():
     target, _ = small.scalar()
     t = cp.tune(target, cp.n_clusters(), pairs=100, coupling="maximal", init="singletons", modes=False, seed=1)
@@ -207,6 +210,7 @@ def test_settings_reach_the_estimate_and_arguments_win():
     assert defaults["coupling"] == "Path()"
 
 
+@pytest.mark.once
 def test_auto_is_tune_with_the_same_seed():
     target, _ = small.coloring()
     t = cp.tune(target, cp.n_clusters(), seed=4)
@@ -258,6 +262,7 @@ def test_bad_input_is_refused(call, error, message):
         call(small.scalar()[0])
 
 
+@pytest.mark.once
 def test_no_settings_if_no_lag_is_long_enough(monkeypatch):
     from copartition.runs import pilot
 
@@ -278,6 +283,7 @@ def test_cheap_steps_are_taken_where_pairs_are_quick_and_others_where_they_are_s
     assert work[1] < work[0]  # a chain whose pairs take 400 sweeps mixes slowly too
 
 
+@pytest.mark.once
 def test_many_processors_get_short_replicates():
     assert tuning.choose_horizon(50, 0.0, 25) == 20
     assert tuning.choose_horizon(50, 1e6, 25) == 50
@@ -303,6 +309,7 @@ def two_crowds():
     return cp.Mixture(np.vstack([*crowds, between]), cp.Gaussian(noise_sd=0.6, mean_sd=10.0), cp.DirichletProcess(1.0))
 
 
+@pytest.mark.once
 def test_blocks_are_of_points_that_chains_are_uncertain_of():
     target = two_crowds()
     first = candidate(target, None, None, None)

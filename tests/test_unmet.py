@@ -249,6 +249,7 @@ def test_same_bits_in_processes():
 
 
 @pytest.mark.parametrize("kind", FUNCTIONALS)
+@pytest.mark.once
 def test_a_store_that_is_gone_on_with_is_as_if_it_had_not_stopped(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(following, "RECORDS", 4)
     path, expected = tmp_path / "run.db", slow(FUNCTIONALS[kind](), replicates=60)
@@ -291,6 +292,7 @@ def test_stores_of_the_same_format_from_before_are_read_and_gone_on_with(tmp_pat
 # --- where it is told ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_the_page_begins_with_it(tmp_path):
     path = tmp_path / "page.html"
     cp.write_report(in_modes(), path)

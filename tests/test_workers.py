@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import pickle
 import threading
 import time
@@ -15,6 +17,7 @@ import pytest
 import clusters
 import copartition as cp
 import every_run
+import test_streaming
 from copartition.runs.everything import run_all
 from copartition.runs.pairs import PairJob
 from copartition.runs.replicates import Job
@@ -23,7 +26,11 @@ from copartition.runs.sampling import ChainJob
 pytestmark = pytest.mark.xdist_group("workers")  # processes and a cluster are started once
 
 THREADS = [None, 1, 3]
-PROCESSES = ["processes", "pool of processes", "dask"]
+# A run that makes processes of its own does so in one place, whatever it is: some of them show that it does.
+PROCESSES = [
+    *itertools.product(every_run.RUNS, ["pool of processes", "dask"]),
+    *itertools.product(["estimate", "sample", "tune"], ["processes"]),
+]
 
 
 class Remote(Executor):
@@ -60,9 +67,13 @@ def refuse(*_):
     raise AssertionError("threads that nobody asked for")
 
 
-@pytest.fixture(scope="module")
-def expected():
-    return {name: run(ThreadPoolExecutor(1)) for name, run in every_run.RUNS.items()}
+# A pilot takes long in plain Python.
+QUICK = [pytest.param(name, marks=pytest.mark.compiled if name == "tune" else ()) for name in every_run.RUNS]
+
+
+@functools.cache
+def expected(name):
+    return every_run.RUNS[name](ThreadPoolExecutor(1))
 
 
 @pytest.fixture(scope="module")
@@ -78,35 +89,41 @@ def client(tmp_path_factory):
         yield client
 
 
-def assert_same(found, expected):
-    assert len(found["bits"]) == len(expected["bits"])
-    for one, other in zip(found["bits"], expected["bits"], strict=True):
+def assert_same(found, same):
+    assert len(found["bits"]) == len(same["bits"])
+    for one, other in zip(found["bits"], same["bits"], strict=True):
         assert np.array_equal(one, other)
-    assert found["seconds"].shape == expected["seconds"].shape
+    assert found["seconds"].shape == same["seconds"].shape
 
 
 @pytest.mark.parametrize("executor", THREADS)
-@pytest.mark.parametrize("name", every_run.RUNS)
-def test_same_bits_on_any_number_of_threads(name, executor, expected):
-    assert_same(every_run.RUNS[name](executor), expected[name])
+@pytest.mark.parametrize("name", QUICK)
+def test_same_bits_on_any_number_of_threads(name, executor):
+    assert_same(every_run.RUNS[name](executor), expected(name))
 
 
-@pytest.mark.parametrize("name", every_run.RUNS)
-def test_same_bits_on_an_executor_of_any_kind(name, expected, monkeypatch):
+@pytest.mark.parametrize("name", QUICK)
+def test_same_bits_on_an_executor_of_any_kind(name, monkeypatch):
+    same = expected(name)
     monkeypatch.setattr("copartition.runs.workers.ThreadPoolExecutor", refuse)
     remote = Remote()
-    assert_same(every_run.RUNS[name](remote), expected[name])
+    assert_same(every_run.RUNS[name](remote), same)
     assert remote.batches > 1
 
 
 @pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("where", PROCESSES)
-@pytest.mark.parametrize("name", every_run.RUNS)
-def test_same_bits_on_real_processes_and_a_real_cluster(name, where, expected, request):
+@pytest.mark.parametrize(("name", "where"), PROCESSES)
+def test_same_bits_on_real_processes_and_a_real_cluster(name, where, request):
     fixture = {"pool of processes": "pool_of_processes", "dask": "client"}.get(where)
     executor = request.getfixturevalue(fixture) if fixture else where
-    assert_same(every_run.RUNS[name](executor), expected[name])
+    assert_same(every_run.RUNS[name](executor), expected(name))
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore")
+def test_same_sums_on_a_real_cluster(client):
+    test_streaming.assert_same(test_streaming.run(executor=client), test_streaming.run(executor=1))
 
 
 @pytest.mark.compiled
@@ -170,6 +187,7 @@ def fails(labels):
 
 
 @pytest.mark.parametrize("executor", [None, 2, pytest.param("remote", id="remote")])
+@pytest.mark.once
 def test_an_error_in_a_worker_is_the_error_of_the_run(executor):
     executor = Remote() if executor == "remote" else executor
     target, h = every_run.target(), cp.functional(fails)

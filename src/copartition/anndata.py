@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ def _add(adata: Any, key: str, found: Clustered, asked: dict[str, Any]) -> None:
         "converged": not found.shortfalls,
         "shortfalls": np.array(found.shortfalls, dtype=object),
         "assumptions": np.array(found.posterior.assumptions(), dtype=object),
-        "versions": {"copartition": __version__, "anndata": anndata.__version__, "numpy": np.__version__},
+        "versions": {"copartition": __version__, "anndata": version("anndata"), "numpy": np.__version__},
     }
 
 

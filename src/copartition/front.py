@@ -143,7 +143,7 @@ def cluster_rows(
     loss, target_stderr
         See `consensus`.
     max_replicates : int
-        The most pairs of chains in each of two rounds.
+        The most pairs of chains in each of two rounds, 200 at most in the first if a precision is asked for.
     max_sweeps : int, optional
         The most sweeps of each pair; left out, as many as make two million updates of points, 200 at least and 10,000
         at most.

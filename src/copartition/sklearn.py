@@ -47,7 +47,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
     target_stderr : float or None, default 0.05
         Run until standard errors of `probabilities_` are at most this; None: run `max_replicates` pairs of chains.
     max_replicates : int, default 1000
-        The most pairs of chains, in each of two rounds.
+        The most pairs of chains in each of two rounds, 200 at most in the first if a precision is asked for.
     max_sweeps : int, optional
         The most sweeps of each; left out, as many as make two million updates of points, 200 at least and 10,000 at
         most.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from copartition.diagnostics import efficiency, robust
 from copartition.diagnostics.agreement import Agreement, agreement_of
 from copartition.diagnostics.findings import Finding, findings_of
 from copartition.diagnostics.missing import Missing, missing_of
+from copartition.display import frame_of
 from copartition.results.replicates import Moments, Replicates
 from copartition.results.store import Store
-from copartition.view import export
+from copartition.view import export, plots
 
 if TYPE_CHECKING:
     import pandas
@@ -145,8 +146,65 @@ class Estimate(Replicates):
         """Return the replicates in the form that ArviZ uses. Needs ``pip install "copartition[arviz]"``."""
         return export.datatree(self)
 
-    def summary(self, rows: int = 20) -> str:
-        """Return a table for a person to read, of at most so many components."""
+    def plot(self, name: str | None = None, *, ax: Any = None, **more: Any) -> Any:
+        """Draw the picture that suits what was estimated.
+
+        Probabilities of numbers of clusters as bars with errors, who is with whom as a matrix in the order of the
+        consensus, densities as curves with bands, shares as bars, tables of clusters as tables, one number as it
+        settles, and anything else as means with intervals. It is drawn by a function of `copartition.plots`.
+
+        Parameters
+        ----------
+        name : str, optional
+            Which functional, as in `select`. Left out, all of them, one beside the other.
+        ax : matplotlib axes, optional
+            To draw one functional into.
+        **more
+            For the function that draws it, such as ``level=0.9``, or ``posterior=`` for bars with the prior beside.
+
+        Returns
+        -------
+        matplotlib axes, or an array of them, one a functional
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        >>> how = {"replicates": 10, "burn_in": 5, "min_sweeps": 50, "lag": 5, "seed": 1}
+        >>> e = cp.estimate(posterior, cp.n_clusters(most=2), **how)
+        >>> ax = e.plot(posterior=posterior)
+        >>> ax.get_xlabel()
+        'number of clusters'
+        """
+        return plots.natural(self if name is None else self.select(name), ax=ax, **more)
+
+    @overload
+    def summary(self, rows: int = 20, *, as_frame: Literal[False] = False) -> str: ...
+
+    @overload
+    def summary(self, rows: int = 20, *, as_frame: Literal[True]) -> pandas.DataFrame: ...
+
+    def summary(self, rows: int = 20, *, as_frame: bool = False) -> str | pandas.DataFrame:
+        """Return a table for a person to read, of at most so many components.
+
+        Parameters
+        ----------
+        rows : int
+            Components in the text.
+        as_frame : bool
+            Return all components as a data frame instead: mean, standard error, ends of the 95 % interval, and whether
+            the mean is known to be biased. Needs pandas. (`to_dataframe` has a row a replicate.)
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        >>> e = cp.estimate(posterior, cp.n_clusters(), replicates=10, burn_in=5, min_sweeps=50, lag=5, seed=1)
+        >>> list(e.summary(as_frame=True).columns)
+        ['mean', 'stderr', 'low', 'high', 'biased']
+        """
+        if as_frame:
+            return frame_of(export.summary_columns(self), "component", "as_frame=True")
         shown = self.components[:rows]
         mean, stderr = self.mean[:rows], self.stderr[:rows]
         half = self.margin() * stderr

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
 from copartition.diagnostics.variance import asymptotic_variance
+from copartition.display import frame_of
 from copartition.results.draws import Draws
-from copartition.view import export
+from copartition.view import export, plots
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
+    from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sample(Draws):
     """Ordinary Markov chain Monte Carlo averages: biased whenever the chains were stopped too soon.
 
@@ -45,8 +48,22 @@ class Sample(Draws):
         """Return the draws in the form that ArviZ uses, chains x draws. Needs ``pip install "copartition[arviz]"``."""
         return export.sample_datatree(self)
 
-    def summary(self) -> str:
-        """Return a table of components, means and standard errors."""
+    def plot(self, component: int = 0, *, ax: Axes | None = None) -> Axes:
+        """Draw one component along the chains: see `copartition.plots.chains`."""
+        return plots.chains(self, component, ax=ax)
+
+    @overload
+    def summary(self, as_frame: Literal[False] = False) -> str: ...
+
+    @overload
+    def summary(self, as_frame: Literal[True]) -> pandas.DataFrame: ...
+
+    def summary(self, as_frame: bool = False) -> str | pandas.DataFrame:
+        """Return a table of components, means and standard errors; as a data frame with ``as_frame=True``."""
+        if as_frame:
+            names = list(self.components) or [f"{self.functional}[{i}]" for i in range(len(self.mean))]
+            columns = {"component": names, "mean": self.mean, "stderr": self.stderr}
+            return frame_of(columns, "component", "as_frame=True")
         chains, kept, _ = self.draws.shape
         lines = [f"{self.functional}: {chains} chains x {kept} sweeps after {self.burn_in} of burn-in"]
         for i, (mean, stderr) in enumerate(zip(self.mean[:20], self.stderr[:20], strict=True)):

@@ -17,16 +17,21 @@ Here is what follows from an estimate that is there. `copartition.consensus` of 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from copartition.diagnostics.averages import averages_at_most, averages_of_replicates, belonging, joined_pairs, square
 from copartition.diagnostics.search import from_similarity
+from copartition.display import Displayed, draw, frame_of
 from copartition.extras import needed
 from copartition.results import Replicates
 from copartition.validation import integer, shorten
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
 
 LOSSES = ("vi", "binder")
 METRICS = {"vi": ("vi", 1.0), "binder": ("hamming", 2.0)}  # the distance whose mean, divided, is the expected loss
@@ -34,8 +39,8 @@ UNSURE = 0.7  # a point that is with the others of its cluster less often than t
 SPREAD = 0.2  # share of joined pairs in dispute from which on one clustering does not stand for the posterior
 
 
-@dataclass(frozen=True, eq=False)
-class Consensus:
+@dataclass(frozen=True, eq=False, repr=False)
+class Consensus(Displayed):
     """A clustering that stands for a posterior.
 
     Standard errors are those of Monte Carlo. Where an estimate did not keep the values of every replicate (see
@@ -90,23 +95,23 @@ class Consensus:
     """
 
     labels: np.ndarray
-    points: np.ndarray = field(repr=False)
+    points: np.ndarray
     loss: str
     expected_loss: float
     expected_loss_stderr: float
-    belongs: np.ndarray = field(repr=False)
-    belongs_stderr: np.ndarray = field(repr=False)
-    cohesion: np.ndarray = field(repr=False)
-    cohesion_stderr: np.ndarray = field(repr=False)
-    between: np.ndarray = field(repr=False)
+    belongs: np.ndarray
+    belongs_stderr: np.ndarray
+    cohesion: np.ndarray
+    cohesion_stderr: np.ndarray
+    between: np.ndarray
     disagreement: float
     disagreement_stderr: float
     spread: float
-    candidates: np.ndarray = field(repr=False)
-    pairs: np.ndarray | None = field(repr=False, default=None)
-    estimate: Replicates | None = field(repr=False, default=None)
-    nodes: Sequence[Hashable] | None = field(repr=False, default=None)
-    chosen_by: Replicates | None = field(repr=False, default=None)
+    candidates: np.ndarray
+    pairs: np.ndarray | None = None
+    estimate: Replicates | None = None
+    nodes: Sequence[Hashable] | None = None
+    chosen_by: Replicates | None = None
 
     @property
     def runs(self) -> list[Replicates]:
@@ -172,8 +177,27 @@ class Consensus:
         names = self.names
         return needed("pandas", by="similarity_frame").DataFrame(self.similarity, index=names, columns=names)
 
-    def summary(self) -> str:
-        """Return a few lines for a person to read."""
+    @overload
+    def summary(self, as_frame: Literal[False] = False) -> str: ...
+
+    @overload
+    def summary(self, as_frame: Literal[True]) -> pandas.DataFrame: ...
+
+    def summary(self, as_frame: bool = False) -> str | pandas.DataFrame:
+        """Return a few lines for a person to read, or a data frame with a row a cluster, largest first (needs pandas).
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> two = cp.BlockModel([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)], rate=1.0)
+        >>> cp.consensus(two, replicates=50, seed=1).summary(as_frame=True)["points"].tolist()
+        [3, 3]
+        """
+        if as_frame:
+            largest = np.argsort(-self.sizes, kind="stable")
+            columns = {"points": self.sizes, "cohesion": self.cohesion, "cohesion_stderr": self.cohesion_stderr}
+            ordered = {name: values[largest] for name, values in columns.items()}
+            return frame_of({"cluster": largest, **ordered}, "cluster", "as_frame=True")
         sizes = np.sort(self.sizes)[::-1]
         shown = ", ".join(str(size) for size in sizes[:12]) + (", ..." if len(sizes) > 12 else "")
         names = self.names
@@ -193,6 +217,18 @@ class Consensus:
         if self.is_spread:
             lines.append("The posterior is spread over several clusterings: no single one stands for it.")
         return "\n".join(lines)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw how often points are together, in the order of the clusters: see `copartition.plots.co_clustering`.
+
+        How sure each cluster is: `copartition.plots.certainty`. A network: `copartition.plots.network`.
+        """
+        return draw(self, ax=ax)
+
+    def __repr__(self) -> str:
+        sizes = np.sort(self.sizes)[::-1]
+        shown = ", ".join(f"{size:,}" for size in sizes[:6]) + (", ..." if len(sizes) > 6 else "")
+        return f"<Consensus of {len(self.labels):,} points in {len(sizes)} clusters of {shown}, {self.loss} loss>"
 
     def __str__(self) -> str:
         return self.summary()

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics.powers import Curve
+from copartition.display import Displayed, draw
 from copartition.extras import needed
 from copartition.validation import confidence, shorten
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
 COUPLED, SMC = "coupled", "smc"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Displayed):
     """The log evidence of a posterior: the log density of the data with everything unknown integrated out.
 
     Attributes
@@ -103,7 +105,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """Models of the same data, the best first.
 
     Attributes
@@ -173,6 +175,10 @@ class Comparison:
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the table as a data frame, models as its index; needs pandas."""
         return needed("pandas", by="to_dataframe").DataFrame(self.rows()).set_index("model")
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the log evidences against that of the best: see `copartition.plots.evidence`."""
+        return draw(self, ax=ax)
 
     def __str__(self) -> str:
         width = max(5, *[len(name) for name in self.names])

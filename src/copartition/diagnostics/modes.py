@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.diagnostics.findings import CAUTION, DOUBT, GOOD, Finding
+from copartition.display import Displayed
 
 BEYOND_CHANCE = 1.1
 MATTERS = 0.7
@@ -99,8 +100,8 @@ class Gaps:
         return gap > self.matters and gap > BEYOND_CHANCE * halves
 
 
-@dataclass(frozen=True)
-class Modes:
+@dataclass(frozen=True, repr=False)
+class Modes(Displayed):
     """What a look for hidden modes came to; see `copartition.find_modes`.
 
     Attributes
@@ -243,6 +244,10 @@ class Modes:
             f"cost: {self.sweeps} sweeps, {self.seconds:.2f} CPU seconds",
         ]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        ordinary, tempered = len(self.ordinary_log_densities), len(self.starts)
+        return f"<Modes: {self.verdict}, by {ordinary} ordinary and {tempered} tempered chains>"
 
     def __str__(self) -> str:
         return self.summary()

@@ -23,7 +23,7 @@ not timed, so that the choice is the same everywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,10 +31,13 @@ import numpy as np
 from copartition.chains.neighbours import BlockUpdates
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import start_of_tail
+from copartition.display import Displayed, draw
 from copartition.results import MeetingTimes
 from copartition.validation import positive_number
 
 if TYPE_CHECKING:  # it knows findings, which know settings
+    from matplotlib.axes import Axes
+
     from copartition.diagnostics.modes import Modes
 
 HORIZON = 10  # min_sweeps / burn_in where nothing else is known: nine tenths of the sweeps are averaged over
@@ -71,8 +74,8 @@ class Stage:
     at_start: float = 0.0
 
 
-@dataclass(frozen=True)
-class Tuned:
+@dataclass(frozen=True, repr=False)
+class Tuned(Displayed):
     """Settings for `estimate`, and why.
 
     Attributes
@@ -120,14 +123,14 @@ class Tuned:
     inefficiency: float
     sweeps: float
     seconds: float
-    variance: np.ndarray = field(repr=False)
-    components: list[str] = field(repr=False)
-    pilot: MeetingTimes = field(repr=False)
-    stages: list[Stage] = field(repr=False)
+    variance: np.ndarray
+    components: list[str]
+    pilot: MeetingTimes
+    stages: list[Stage]
     pilot_sweeps: float
     pilot_seconds: float
-    reasons: list[str] = field(repr=False)
-    modes: Modes | None = field(default=None, repr=False)
+    reasons: list[str]
+    modes: Modes | None = None
 
     def stderr(self, replicates: int) -> np.ndarray:
         """Return the standard errors that so many replicates are predicted to give."""
@@ -155,6 +158,14 @@ class Tuned:
                 f"The pilot cost {self.pilot_sweeps:.0f} sweeps and {self.pilot_seconds:.2g} CPU seconds.",
             ]
         )
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw when the pairs of the pilot met, and the burn-in that follows: see `copartition.plots.tuned`."""
+        return draw(self, ax=ax)
+
+    def __repr__(self) -> str:
+        moves = f"coupling={self.coupling!r}, split_merge={self.split_merge}"
+        return f"<Tuned: lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}, {moves}>"
 
     def __str__(self) -> str:
         return self.summary()

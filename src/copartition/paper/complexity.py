@@ -10,7 +10,8 @@ import numpy as np
 import copartition as cp
 from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture
-from copartition.view.plots import ACCENT, INK, plain_numbers
+from copartition.view.axes import plain_numbers
+from copartition.view.palette import dots_of, line_of
 
 CLUSTERS, POINTS = 8, 2_000
 SWEEPS = 20
@@ -126,9 +127,9 @@ def _exponent(results: list[dict[str, float]], of: str) -> float:
 
 def _draw(results: list[dict[str, float]], of: str, ax: Any) -> None:
     x = [result[of] for result in results]
-    ax.plot(x, [result["coupled"] for result in results], color=INK, marker="o", label="coupled sweep")
+    ax.plot(x, [result["coupled"] for result in results], label="coupled sweep", **line_of(0) | dots_of(0))
     label = "two single sweeps"
-    ax.plot(x, [result["two single"] for result in results], color=ACCENT, marker="s", linestyle="--", label=label)
+    ax.plot(x, [result["two single"] for result in results], label=label, **line_of(1) | dots_of(1))
     ax.set(xscale="log", yscale="log")
     for axis in (ax.xaxis, ax.yaxis):
         plain_numbers(axis)

@@ -14,7 +14,7 @@ from copartition.paper.figure2 import figure2
 from copartition.paper.figure3 import figure3
 from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Section
-from copartition.view.report.page import render
+from copartition.view.report.templating import render
 
 FIGURES: dict[str, Callable[[Reproduction], Section]] = {
     "figure1": figure1,

@@ -11,21 +11,18 @@ import numpy as np
 import copartition as cp
 from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
+from copartition.view.axes import plain_numbers
+from copartition.view.palette import line_of
 
 COUPLINGS = ("transport", "maximal", "common")
 OURS = "copartition"  # what the package does where nothing is chosen
 ARMS = (OURS, *COUPLINGS)
-STYLES: dict[str, dict[str, Any]] = {
-    OURS: {"color": ACCENT, "linestyle": "-"},
-    "transport": {"color": INK, "linestyle": "-"},
-    "maximal": {"color": ACCENT, "linestyle": "--"},
-    "common": {"color": MUTED, "linestyle": ":"},
-}
+STYLES: dict[str, dict[str, Any]] = {arm: line_of(number) for number, arm in enumerate(ARMS)}
 LAG_A, CAP_A = 250, 2_000
 VERTICES = 25
 LAG_B, CAP_B = 1000 // VERTICES, 100_000
 TRACED = 400  # sweeps of a trace that are kept
+SHOWN = 30  # traces of single pairs in a picture
 
 
 def mixture(reproduction: Reproduction, number: int) -> cp.Mixture:
@@ -188,21 +185,20 @@ def _ours(name: str, title: str, sweeps: dict[str, np.ndarray]) -> Claim:
 
 
 def _draw_traces(ax: Any, results: list[dict[str, Any]]) -> None:
-    longest = 0
+    end = 10.0
     for c in reversed(ARMS):
         traces = [np.array(result[c]["trace"]) for result in results]
-        for trace in traces[:40]:
-            ax.plot(trace, lw=0.4, alpha=0.35, **STYLES[c])
+        for trace in traces[:SHOWN]:
+            ax.plot(trace, lw=0.3, alpha=0.25, color=STYLES[c]["color"], zorder=1)
         length = max(len(trace) for trace in traces)
-        stacked = np.array([np.pad(trace, (0, length - len(trace)), mode="edge") for trace in traces])
-        ax.plot(np.median(stacked, axis=0), lw=2.0, label=c, **STYLES[c])
-        longest = max(longest, min(length, int(np.quantile([len(trace) for trace in traces], 0.9))))
-    ax.set_xlim(0, max(10, longest))
+        median = np.median([np.pad(trace, (0, length - len(trace)), mode="edge") for trace in traces], axis=0)
+        ax.plot(median, lw=2.2, label=c, zorder=2, **STYLES[c])
+        end = max(end, 1.6 * int(np.argmax(median == 0) or length))
+    ax.set_xlim(0, min(end, TRACED))
     ax.set_ylim(bottom=0)
     ax.set_xlabel("coupled sweeps")
     ax.set_ylabel("Hamming distance")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    _finish(ax)
 
 
 def _draw_histogram(ax: Any, sweeps: dict[str, np.ndarray]) -> None:
@@ -216,5 +212,11 @@ def _draw_histogram(ax: Any, sweeps: dict[str, np.ndarray]) -> None:
     plain_numbers(ax.xaxis)
     ax.set_xlabel("sweeps until the chains meet")
     ax.set_ylabel("pairs")
+    _finish(ax)
+
+
+def _finish(ax: Any) -> None:
+    """Take lines away where nothing is, and name the arms in their order: the last was drawn first."""
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    handles, names = ax.get_legend_handles_labels()
+    ax.legend(handles[::-1], names[::-1], frameon=False, loc="upper right")  # "best" is slow where lines are many

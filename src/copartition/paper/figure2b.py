@@ -11,15 +11,15 @@ import copartition as cp
 from copartition import datasets
 from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
+from copartition.view.axes import plain_numbers
+from copartition.view.palette import INK, MUTED, dots_of, line_of
 
 BUDGET = 1_800  # single-chain sweeps that the authors' 90 seconds bought
 PIECE = 50  # processes in a piece of work that is kept
 CHAINS = 10
 ARMS = {
-    "authors' coupled chains": {"color": ACCENT, "linestyle": "--", "marker": "s"},
-    "single chains": {"color": MUTED, "linestyle": ":", "marker": "^"},
-    "ours": {"color": INK, "linestyle": "-", "marker": "o"},
+    name: line_of(number) | dots_of(number)
+    for name, number in (("authors' coupled chains", 1), ("single chains", 2), ("ours", 0))
 }
 
 

@@ -10,9 +10,8 @@ import copartition as cp
 from copartition.paper.density import GRID, Line
 from copartition.paper.reproduction import Reproduction
 from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.view.plots import ACCENT, INK, MUTED, plain_numbers
-
-DASHES = ["-", "--", ":", "-."]
+from copartition.view.axes import plain_numbers
+from copartition.view.palette import INK, MUTED, line_of
 
 
 def settings_for(count: int) -> dict[str, int]:
@@ -86,8 +85,7 @@ def distance(e: cp.Estimate, truth: np.ndarray) -> tuple[float, float]:
 def _draw_densities(ax: Any, estimates: dict[int, cp.Estimate], truth: np.ndarray) -> None:
     ax.plot(GRID, truth, color=MUTED, lw=4, alpha=0.5, label="truth")
     for number, (count, e) in enumerate(estimates.items()):
-        color = INK if number % 2 == 0 else ACCENT
-        ax.plot(GRID, e.mean, color=color, linestyle=DASHES[number % 4], lw=1.2, label=f"N = {count:,}")
+        ax.plot(GRID, e.mean, lw=1.4, label=f"N = {count:,}", **line_of(number))
     ax.set_ylim(bottom=0)
     _finish(ax, "value of the next point", "density")
     ax.legend(frameon=False)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from copartition.display import Displayed
 
-@dataclass(frozen=True)
-class Draws:
+
+@dataclass(frozen=True, repr=False)
+class Draws(Displayed):
     """Ordinary Markov chain Monte Carlo averages: biased whenever the chains were stopped too soon.
 
     Attributes
@@ -25,14 +27,19 @@ class Draws:
         Split-merge moves after every sweep.
     """
 
-    draws: np.ndarray = field(repr=False)
+    draws: np.ndarray
     seconds: np.ndarray
     functional: str
     sweeps: int
     burn_in: int
     seed: int
-    components: Sequence[str] = field(default_factory=list, repr=False)
+    components: Sequence[str] = field(default_factory=list)
     split_merge: int = 0
+
+    def __repr__(self) -> str:
+        chains, kept, size = self.draws.shape
+        about = f"{self.functional} of size {size}, {chains} chains x {kept} sweeps after {self.burn_in}"
+        return f"<{type(self).__name__} of {about}>"
 
     @property
     def mean(self) -> np.ndarray:

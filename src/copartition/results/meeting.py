@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
+
+from copartition.display import Displayed, draw, frame_of
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
 
 MANY_AT_START = 0.5  # share of chains that have not left their start from which meetings mean little
 
@@ -23,8 +30,8 @@ def at_start_sentence(share: float, lag: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class MeetingTimes:
+@dataclass(frozen=True, repr=False)
+class MeetingTimes(Displayed):
     """When pairs of chains met.
 
     Attributes
@@ -59,7 +66,7 @@ class MeetingTimes:
     meeting_times: np.ndarray
     met: np.ndarray
     seconds: np.ndarray
-    traces: list[np.ndarray] | None = field(repr=False)
+    traces: list[np.ndarray] | None
     lag: int
     max_sweeps: int
     seed: int
@@ -82,8 +89,16 @@ class MeetingTimes:
         """Number of pairs that did not meet before the cap."""
         return int(np.sum(~self.met))
 
-    def summary(self) -> str:
-        """Return a few lines for a person to read."""
+    @overload
+    def summary(self, as_frame: Literal[False] = False) -> str: ...
+
+    @overload
+    def summary(self, as_frame: Literal[True]) -> pandas.DataFrame: ...
+
+    def summary(self, as_frame: bool = False) -> str | pandas.DataFrame:
+        """Return a few lines for a person to read, or the numbers in them as a data frame, a row (needs pandas)."""
+        if as_frame:
+            return frame_of({name: [value] for name, value in self.numbers().items()}, "coupling", "as_frame=True")
         coupled = self.meeting_times - self.lag
         mean, median, q95 = coupled.mean(), np.median(coupled), np.quantile(coupled, 0.95)
         moves = f", {self.split_merge} split-merge moves a sweep" if self.split_merge else ""
@@ -101,6 +116,30 @@ class MeetingTimes:
         if self.at_start > MANY_AT_START:
             lines.append(f"AT THEIR START: {at_start_sentence(self.at_start, self.lag)}")
         return "\n".join(lines)
+
+    def numbers(self) -> dict[str, str | float]:
+        """Return what `summary` says in numbers, by name."""
+        coupled = self.meeting_times - self.lag
+        return {
+            "coupling": self.coupling,
+            "pairs": len(coupled),
+            "not_met": self.censored,
+            "sweeps_mean": float(coupled.mean()),
+            "sweeps_median": float(np.median(coupled)),
+            "sweeps_95": float(np.quantile(coupled, 0.95)),
+            "sweeps_largest": int(coupled.max()),
+            "seconds_mean": float(self.seconds.mean()),
+            "seconds_median": float(np.median(self.seconds)),
+        }
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the share of pairs that are still apart against sweeps, see `copartition.plots.meeting_times`."""
+        return draw(self, ax=ax)
+
+    def __repr__(self) -> str:
+        met = "all met" if not self.censored else f"{self.censored} not met"
+        mean = (self.meeting_times - self.lag).mean()
+        return f"<MeetingTimes of {len(self.met)} pairs, {self.coupling}, {met}: {mean:.1f} sweeps on average>"
 
     def __str__(self) -> str:
         return self.summary()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from copartition.display import Displayed
 from copartition.names import Names
 from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
 from copartition.results.unmet import Unmet
@@ -128,7 +129,7 @@ def _stderr(values: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, repr=False)
-class Replicates:
+class Replicates(Displayed):
     """Independent replicates of an unbiased estimate, and how they were made.
 
     Attributes

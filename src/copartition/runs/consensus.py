@@ -44,8 +44,8 @@ from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
 from copartition.runs.pilot import TuningError
 from copartition.runs.sampling import DrawJob, run_chains
+from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.stopping import MOST as MOST_REPLICATES
-from copartition.runs.stopping import FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
@@ -130,7 +130,7 @@ def consensus(
         more and smaller clusters.
     replicates : int
         Of the second round and of the third. More make standard errors smaller. With `target_stderr`: the most there
-        may be of the third.
+        may be, of the second round 200 at most.
     target_stderr : float, optional
         Run the third round until the standard errors of all memberships, how surely each point belongs to each cluster,
         are this small.
@@ -187,7 +187,8 @@ def consensus(
             job = make_job(posterior, functionals, choice, _seed(seed, part), max_sweeps)
             return run_until(replace(rule, most=min(rule.most, most)), job, choice, **common)
 
-        second = run(FixedNumber(replicates), [distance_to(candidates, METRICS[loss][0]), *besides], 2)
+        first_look = replicates if target_stderr is None else min(replicates, FIRST)
+        second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2)
         order = np.argsort(second.mean[: len(candidates)], kind="stable")
         best = candidates[order[0]]
         functionals = [

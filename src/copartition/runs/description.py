@@ -22,7 +22,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
     """Return all that determines the replicates of a job, as text and numbers."""
     return {
         "version": __version__,
-        "target": _lasting(repr(job.target)),
+        "target": _lasting(job.target.in_full),
         "fingerprint": job.target.fingerprint,
         "functional": ", ".join(f.name for f in job.functionals),
         "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in job.functionals]),

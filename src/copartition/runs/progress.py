@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ PATIENCE = 5.0  # seconds without a piece that ends, after which it is said what
 FIRST_LINE = 5.0  # seconds until the first line where there is no terminal; the time between lines doubles
 LONGEST_SILENCE = 300.0
 FEW_WORDS = 40  # characters that have room beside a bar
+BAR_STYLE = "width: 12em; vertical-align: middle"
 
 Watch = Callable[[Pause], None]
 
@@ -191,25 +193,46 @@ class _TerminalBar:
 
 
 class _NotebookLine:
-    """One line of text that is brought up to date: needs no widgets."""
+    """One line with a bar that is brought up to date, in HTML and as text.
+
+    It needs no widgets, and uses none where there are some: notebooks are saved without their state, and would show
+    that a widget is missing. A run is many bars, one after another, such as the rounds of a pilot. All that run in one
+    cell share its line, so that a saved notebook has one output, which says what came last.
+    """
+
+    _line: tuple[Any, Any] = (None, None)  # the cell, and what shows the line below it
 
     def __init__(self, what: str) -> None:
+        from IPython import get_ipython
         from IPython.display import display
 
         self._what = what
         self._begin = self._shown = time.monotonic()
-        self._last = ""
-        self._handle: Any = display({"text/plain": f"{what} ..."}, raw=True, display_id=True)
+        self._done = self._total = 0
+        self._note = ""
+        cell, handle = _NotebookLine._line
+        here = get_ipython().execution_count
+        if handle is None or cell != here:
+            handle = display({"text/plain": f"{what} ..."}, raw=True, display_id=True)
+            _NotebookLine._line = (here, handle)
+        self._handle = handle
 
     def show(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
-        self._last = _text(self._what, done, total, now - self._begin, note)
+        self._done, self._total, self._note = done, total, note
         if now - self._shown > 0.2:
             self._shown = now
-            self._handle.update({"text/plain": self._last}, raw=True)
+            self._update(moving=True)
 
     def close(self) -> None:
-        self._handle.update({"text/plain": self._last}, raw=True)
+        """Leave what was done, without a bar: nothing moves any more."""
+        self._update(moving=False)
+
+    def _update(self, moving: bool) -> None:
+        seconds = time.monotonic() - self._begin
+        text = _text(self._what, self._done, self._total, seconds, self._note) if self._total else f"{self._what}: none"
+        bar = f'<progress value="{self._done}" max="{self._total}" style="{BAR_STYLE}"></progress> ' if moving else ""
+        self._handle.update({"text/plain": text, "text/html": f"{bar}<span>{escape(text)}</span>"}, raw=True)
 
 
 class _Lines:

@@ -21,6 +21,7 @@ from copartition.core.compiling import Kernel
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.state import Model
 from copartition.core.steps import renew_model
+from copartition.display import Displayed
 from copartition.partition import canonical
 from copartition.targets.constraint import Constraint
 from copartition.targets.hooks import Keeping, law_of
@@ -29,7 +30,7 @@ from copartition.targets.unknown import NO_UNKNOWNS, OnGrid, Unknowns, model_of_
 from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
 
 
-class Target:
+class Target(Displayed):
     """A law on partitions of `n_points` points.
 
     Parameters
@@ -214,6 +215,11 @@ class Target:
     def kernels(self) -> tuple[Kernel, ...]:
         """All compiled functions of the law."""
         return tuple(function for function in self.law if isinstance(function, Kernel))
+
+    @property
+    def in_full(self) -> str:
+        """The target with all its numbers, however many these are; `repr` is short."""
+        return repr(self)
 
     @property
     def numbers(self) -> list[str]:

@@ -18,6 +18,8 @@ from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.targets.unknown import Unknowns
 from copartition.validation import finite_array, shorten
 
+MOST_WORDS = 120  # characters of a component and of a prior in `repr`
+
 
 class Prepared(NamedTuple):
     """Data as a component's compiled function wants them.
@@ -192,8 +194,17 @@ class Mixture(Target):
         sentences = "".join(f"\n- {sentence}" for sentence in self.assumptions())
         return f"Mixture of {self.shape[0]} points x {self.shape[1]}{sentences}"
 
-    def __repr__(self) -> str:
+    @property
+    def in_full(self) -> str:
+        """The target with all its numbers: scale matrices of many columns have many."""
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"
+
+    def __repr__(self) -> str:
+        component, prior = (
+            text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 4]}...)"
+            for text in (repr(self.component), repr(self.prior))
+        )
+        return f"Mixture({self.shape[0]} points x {self.shape[1]}, {component}, {prior})"
 
 
 def _numbers(name: str, data: Any) -> np.ndarray:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.diagnostics.consensus import Consensus
-from copartition.extras import needed
 from copartition.targets.network.model import BlockModel
 from copartition.validation import integer, shorten
-
-# That file shows the functions of this one as its own, so what it has is looked up when drawing, not before.
-from copartition.view import plots
+from copartition.view import axes
+from copartition.view.axes import axes_for
 from copartition.view.layout import places_of
+from copartition.view.palette import ACCENT, INK, MUTED, SHAPES, color_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,10 +23,7 @@ MOST_EDGES = 20_000  # that are drawn; more are a grey cloud, and slow
 LISTED = 12  # blocks in the legend
 FAINTEST = 0.25  # opacity of a vertex that surely does not belong to its block: it must still be seen
 SINGLE, MOST_ENTRIES = 1_500, 60_000  # vertices and entries of a matrix, up to which each entry is drawn by itself
-# Colours that differ at first sight (matplotlib's, but for its grey, which is that of edges), for the largest blocks.
-COLORS = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf", "#2d3138"]
-SHAPES = "osD^vphX<>"
-GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+FIRST = 1  # colour of the largest block: not ink, which is that of names and of the matrix
 
 
 def network(
@@ -63,7 +59,7 @@ def network(
     _check(posterior, consensus)
     seed = integer("seed", seed, 0)
     places = places_of(posterior, consensus, positions, seed)
-    ax = _axes(ax, (7.0, 5.6))
+    ax = axes_for(ax, (7.0, 5.6))
     notes = _draw_edges(ax, posterior, places, seed)
     _draw_vertices(ax, consensus, places)
     if len(places) <= NAMED:
@@ -72,7 +68,7 @@ def network(
     ax.spines[:].set_visible(False)
     _make_legend(ax, _blocks(consensus), places)
     caption = "The fainter a vertex, the less surely it belongs to its block."
-    ax.set_xlabel("\n".join([caption, *notes]), fontsize="small", color=plots.MUTED)
+    ax.set_xlabel("\n".join([caption, *notes]), fontsize="small", color=MUTED)
     return ax
 
 
@@ -98,7 +94,7 @@ def adjacency(posterior: BlockModel, consensus: Consensus, *, ax: Axes | None = 
     'vertices, in the order of the consensus'
     """
     _check(posterior, consensus)
-    ax = _axes(ax, (6.4, 6.0))
+    ax = axes_for(ax, (6.4, 6.0))
     count = len(consensus.labels)
     edges, counts = np.argsort(consensus.order)[posterior.graph.edges], posterior.graph.multiplicities
     apart = edges[:, 0] != edges[:, 1]
@@ -132,7 +128,7 @@ def _draw_edges(ax: Axes, posterior: BlockModel, places: np.ndarray, seed: int) 
         notes.append(f"Of {len(apart):,} edges {MOST_EDGES:,} are drawn, chosen at random.")
     light = 16.0 / np.sqrt(max(len(shown), 1))
     widths = np.clip(light, 0.3, 0.9) * np.minimum(np.sqrt(counts[shown]), 5.0)
-    lines = LineCollection(list(places[edges[shown]]), linewidths=widths, colors=plots.MUTED, zorder=1)
+    lines = LineCollection(list(places[edges[shown]]), linewidths=widths, colors=MUTED, zorder=1)
     lines.set_alpha(float(np.clip(light, 0.12, 0.6)))
     ax.add_collection(lines)
     return notes
@@ -156,7 +152,7 @@ def _draw_names(ax: Axes, nodes: Sequence[Any], places: np.ndarray) -> None:
 
     names = [str(node) for node in nodes]
     font = 6.5 if len(names) <= 40 else 5.5
-    style: dict[str, Any] = {"ha": "center", "fontsize": font, "color": plots.INK, "parse_math": False, "zorder": 4}
+    style: dict[str, Any] = {"ha": "center", "fontsize": font, "color": INK, "parse_math": False, "zorder": 4}
     if max(map(len, names)) <= 2:
         style |= {"xytext": (0, 0), "va": "center_baseline"}
     else:
@@ -174,9 +170,9 @@ def _make_legend(ax: Axes, blocks: list[Any], places: np.ndarray) -> None:
     from matplotlib.lines import Line2D
 
     rows = [(f"{block} ({len(vertices):,})", shape, color, 1.0) for block, vertices, color, shape in blocks[:LISTED]]
-    rows += [(f"{len(blocks) - LISTED:,} more", "", plots.MUTED, 1.0)] if len(blocks) > LISTED else []
-    rows += [("\nbelongs with\nprobability", "", plots.MUTED, 1.0)]
-    rows += [(f"{belongs:g}", "o", plots.MUTED, FAINTEST + (1.0 - FAINTEST) * belongs) for belongs in (1.0, 0.5, 0.0)]
+    rows += [(f"{len(blocks) - LISTED:,} more", "", MUTED, 1.0)] if len(blocks) > LISTED else []
+    rows += [("\nbelongs with\nprobability", "", MUTED, 1.0)]
+    rows += [(f"{belongs:g}", "o", MUTED, FAINTEST + (1.0 - FAINTEST) * belongs) for belongs in (1.0, 0.5, 0.0)]
     dots = [
         Line2D([], [], linestyle="", marker=shape, color=color, markerfacecolor=to_rgba(color, opacity), label=label)
         for label, shape, color, opacity in rows
@@ -199,7 +195,7 @@ def _draw_entries(ax: Axes, entries: np.ndarray, counts: np.ndarray) -> None:
     from matplotlib.collections import PolyCollection
 
     corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
-    squares = PolyCollection(list(entries[:, None, ::-1] + corners), linewidths=0.4, color=plots.INK, snap=False)
+    squares = PolyCollection(list(entries[:, None, ::-1] + corners), linewidths=0.4, color=INK, snap=False)
     if len(counts) and counts.max() > 1:
         squares.set(array=counts, cmap="Greys", norm="log", clim=(0.3, counts.max()), edgecolor="face")
         ax.figure.colorbar(squares, ax=ax, label="edges between two vertices", shrink=0.7, pad=0.06, format="{x:g}")
@@ -210,7 +206,7 @@ def _draw_averages(ax: Axes, entries: np.ndarray, counts: np.ndarray, n_vertices
     """Draw the mean number of edges over dots of several vertices; roots of it, so that few edges are seen too."""
     from matplotlib.colors import PowerNorm
 
-    dots = min(n_vertices, plots.DOTS)
+    dots = min(n_vertices, axes.DOTS)
     place = np.arange(n_vertices) * dots // n_vertices
     width = np.bincount(place, minlength=dots).astype(float)
     at = place[entries[:, 0]] * dots + place[entries[:, 1]]
@@ -228,24 +224,21 @@ def _mark_blocks(ax: Axes, consensus: Consensus) -> None:
     begin = -0.5
     for _, vertices, color, _ in _blocks(consensus):
         if begin > 0:
-            ax.axhline(begin, color=plots.ACCENT, linewidth=0.5)
-            ax.axvline(begin, color=plots.ACCENT, linewidth=0.5)
+            ax.axhline(begin, color=ACCENT, linewidth=0.5)
+            ax.axvline(begin, color=ACCENT, linewidth=0.5)
         ax.fill_between([1.01, 1.03], begin, begin + len(vertices), color=color, **bar)
         begin += len(vertices)
 
 
 def _blocks(consensus: Consensus) -> list[tuple[int, np.ndarray, tuple[float, ...], str]]:
     """Return number, vertices, colour and shape of each block in the order of `consensus.order`; no colour is twice."""
-    from matplotlib.colors import hsv_to_rgb, to_rgb
+    from matplotlib.colors import to_rgb
 
     ends = np.cumsum(np.sort(consensus.sizes)[::-1])
-    found = []
-    for rank, vertices in enumerate(np.split(consensus.order, ends[:-1])):
-        shade = 0.2 * (rank % 3)
-        more = hsv_to_rgb((rank * GOLDEN % 1.0, 0.45 + shade, 0.85 - shade))  # a hue that does not come again
-        color = tuple(to_rgb(COLORS[rank]) if rank < len(COLORS) else more.tolist())
-        found.append((int(consensus.labels[vertices[0]]), vertices, color, SHAPES[rank % len(SHAPES)]))
-    return found
+    return [
+        (int(consensus.labels[vertices[0]]), vertices, to_rgb(color_of(FIRST + rank)), SHAPES[rank % len(SHAPES)])
+        for rank, vertices in enumerate(np.split(consensus.order, ends[:-1]))
+    ]
 
 
 def _check(posterior: Any, consensus: Any) -> None:
@@ -257,9 +250,3 @@ def _check(posterior: Any, consensus: Any) -> None:
     if not np.array_equal(consensus.points, np.arange(count)):
         points = f"{len(consensus.points)}: {shorten(consensus.points.tolist())}"
         raise ValueError(f"consensus must be of the {count} vertices of posterior, in their order, got {points}.")
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is not None:
-        return ax
-    return needed("matplotlib.pyplot", by="A picture").subplots(figsize=size, layout="constrained")[1]

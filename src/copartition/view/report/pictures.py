@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from copartition.view.plots import ACCENT, INK, MUTED
+from copartition.view.palette import INK, MUTED, SERIES
 
-THEME = {INK: "var(--ink)", MUTED: "var(--muted)", ACCENT: "var(--accent)"}
+THEME = {MUTED: "var(--muted)", **{color: f"var(--series{number})" for number, color in enumerate(SERIES)}}
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",

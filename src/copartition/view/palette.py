@@ -1,0 +1,75 @@
+"""The colours of all pictures: of `copartition.plots`, of pages, of the paper's figures and of the examples.
+
+Series of a picture take the first colours of one list, each its own. The first six differ in lightness by 10 at least
+(of 100, CIELAB), so that they differ in grey, and by 24 in colour (CIE 1976), for people who see all colours and for
+those who do not see red or green; `tests/test_palette.py` computes it. Lines have dashes of their own besides, dots
+shapes. On dark pages each has a light counterpart.
+
+More than six series are told apart by dashes and shapes too. Five more colours are as far from the others as could be
+found, but no longer differ in lightness. From the twelfth on, which happens to blocks of networks only, hues go round
+by the golden section, so that none comes twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+INK, MUTED, ACCENT = "#1b1e23", "#80868f", "#1f5f99"
+SERIES = [INK, ACCENT, "#e67d02", "#a76679", "#6f2000", "#9cbf7d"]
+MORE = ["#9b6afb", "#36c9fd", "#797843", "#f0a3ba", "#3b1fe0"]
+DASHES: list[Any] = ["-", "--", "-.", ":", (0, (7, 2, 1, 2, 1, 2)), (0, (3, 1)), (0, (9, 4))]
+SHAPES = "osD^vphX<>P"
+
+LIGHT_PAGE = {
+    "paper": "#ffffff", "card": "#f5f6f8", "ink": INK, "muted": "#6a7079", "accent": ACCENT,
+    "good": "#1d6b3a", "caution": "#8a5a00", "bad": "#a11f1f", "line": "#d9dce1",
+    **{f"series{k}": color for k, color in enumerate(SERIES)},
+}  # fmt: skip
+DARK_SERIES = ["#e7eaee", "#7fb6e8", "#d87e0c", "#9d6384", "#a5300f", "#a6e07e"]
+DARK_PAGE = {
+    "paper": "#14171b", "card": "#1d2127", "ink": "#e7eaee", "muted": "#9aa2ad", "accent": "#7fb6e8",
+    "good": "#7fcf9a", "caution": "#e6b35c", "bad": "#f08a8a", "line": "#353b44",
+    **{f"series{k}": color for k, color in enumerate(DARK_SERIES)},
+}  # fmt: skip
+
+_GOLDEN = (5.0**0.5 - 1.0) / 2.0
+
+
+def color_of(number: int) -> str:
+    """Return the colour of a series: no two have the same.
+
+    Examples
+    --------
+    >>> [color_of(k) for k in (0, 1, 2)]
+    ['#1b1e23', '#1f5f99', '#e67d02']
+    """
+    listed = [*SERIES, *MORE]
+    if number < len(listed):
+        return listed[number]
+    from colorsys import hsv_to_rgb
+
+    shade = 0.2 * (number % 3)
+    rgb = hsv_to_rgb(number * _GOLDEN % 1.0, 0.45 + shade, 0.85 - shade)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in rgb)
+
+
+def line_of(number: int) -> dict[str, Any]:
+    """Return how the line of a series is drawn: its colour, and dashes that tell it in grey.
+
+    Examples
+    --------
+    >>> line_of(1)
+    {'color': '#1f5f99', 'linestyle': '--'}
+    """
+    return {"color": color_of(number), "linestyle": DASHES[number % len(DASHES)]}
+
+
+def dots_of(number: int) -> dict[str, Any]:
+    """Return how the dots of a series are drawn: colour and shape.
+
+    Examples
+    --------
+    >>> dots_of(1)
+    {'color': '#1f5f99', 'marker': 's'}
+    """
+    return {"color": color_of(number), "marker": SHAPES[number % len(SHAPES)]}

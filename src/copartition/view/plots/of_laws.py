@@ -1,0 +1,159 @@
+"""Pictures of laws: of the next point, of the number of clusters, of numbers that are unknown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copartition.results import Replicates
+from copartition.targets.base import Target
+from copartition.targets.priors import prior_n_clusters
+from copartition.validation import finite_array, shorten
+from copartition.view.axes import axes_for, labelled
+from copartition.view.palette import ACCENT, INK, MUTED
+from copartition.view.plots.of_replicates import bars
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def density(e: Replicates, *, ax: Axes | None = None, data: Any = None, truth: Any = None, level: float = 0.95) -> Axes:
+    """Draw a predictive density with its pointwise band, over a histogram of the data.
+
+    Parameters
+    ----------
+    e : Replicates
+        Of `predictive_density` on a one-dimensional grid, alone or among others.
+    ax : matplotlib axes, optional
+    data : array, optional
+        For the histogram; left out, the one that the estimate itself remembers.
+    truth : array, optional
+        True density at the points of the grid, dashed.
+    level : float
+        Of the band.
+    """
+    part = e.select("predictive_density")
+    grid = np.array(part.functionals[0]["grid"], dtype=float)
+    grid = grid.reshape(len(grid), -1)
+    if grid.shape[1] != 1:
+        raise ValueError(f"e must be of a density in one dimension to be drawn, got {grid.shape[1]}.")
+    ax = axes_for(ax)
+    order = np.argsort(grid[:, 0])
+    histogram = part.made_by.get("histogram")
+    if data is not None:
+        points = finite_array("data", data, (1, 2)).ravel()
+        counts, edges = np.histogram(points, bins=int(np.clip(2 * np.sqrt(len(points)), 5, 60)))
+    elif histogram:
+        counts, edges = np.array(histogram["counts"]), np.array(histogram["edges"])
+    if data is not None or histogram:
+        ax.stairs(counts / counts.sum() / np.diff(edges), edges, fill=True, color=MUTED, alpha=0.3, label="data")
+    low, high = part.interval(level)
+    x = grid[order, 0]
+    ax.fill_between(x, low[order], high[order], color=ACCENT, alpha=0.35, lw=0, label=f"{100 * level:g} % interval")
+    ax.plot(x, part.mean[order], color=INK, label="posterior mean")
+    if truth is not None:
+        if np.shape(truth) != x.shape:
+            raise ValueError(f"truth must have {len(x)} values, one a point of the grid, got {shorten(truth)}.")
+        ax.plot(x, np.asarray(truth)[order], color=INK, linestyle="--", label="truth")
+    ax.legend(frameon=False)
+    ax.set_ylim(bottom=0)
+    return labelled(ax, "value of the next point", "density")
+
+
+def density_in_the_plane(e: Replicates, *, ax: Axes | None = None) -> Axes:
+    """Draw a predictive density in two dimensions, as shades; where the grid is a line, as dots.
+
+    Parameters
+    ----------
+    e : Replicates
+        Of `predictive_density` on a grid of two columns, alone or among others.
+    ax : matplotlib axes, optional
+    """
+    part = e.select("predictive_density")
+    grid = np.array(part.functionals[0]["grid"], dtype=float)
+    if grid.ndim != 2 or grid.shape[1] != 2:
+        raise ValueError(f"e must be of a density in two dimensions to be drawn, got a grid of shape {grid.shape}.")
+    ax = axes_for(ax)
+    mean = np.maximum(part.mean, 0.0)
+    if np.linalg.matrix_rank(grid - grid.mean(axis=0)) < 2:
+        shades: Any = ax.scatter(grid[:, 0], grid[:, 1], c=mean, cmap="Greys", edgecolors=MUTED, linewidths=0.4)
+    else:
+        shades = ax.tricontourf(grid[:, 0], grid[:, 1], mean, levels=12, cmap="Greys")
+    ax.figure.colorbar(shades, ax=ax, label="density", shrink=0.9)
+    return labelled(ax, "first column of the next point", "second column")
+
+
+def n_clusters(e: Replicates, *, posterior: Target | None = None, ax: Axes | None = None, level: float = 0.95) -> Axes:
+    """Draw the posterior probabilities of the number of clusters with their intervals, and those of the prior.
+
+    Parameters
+    ----------
+    e : Replicates
+        Of ``n_clusters(most)``, alone or among others.
+    posterior : Target, optional
+        The target, whose prior is drawn too.
+    ax : matplotlib axes, optional
+    level : float
+        Of the intervals.
+    """
+    laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("n_clusters(")]
+    if len(laws) != 1:
+        raise ValueError(f"e must have probabilities of numbers of clusters, as n_clusters(most=10), got {len(laws)}.")
+    counts = np.arange(1, len(laws[0].mean) + 1)
+    ax = bars(laws[0], ax=ax, level=level, names=[*map(str, counts[:-1]), f"> {counts[-2]}"], clip=True)
+    if posterior is not None:
+        if posterior.prior is None:
+            raise ValueError(f"posterior must have a prior to be drawn, got {shorten(posterior)}.")
+        law = prior_n_clusters(posterior.prior, posterior.n_points)
+        before = np.append(law[1 : len(counts)], law[len(counts) :].sum())
+        before = np.pad(before, (0, len(counts) - len(before)))
+        ax.plot(counts, before, "o--", color=ACCENT, markersize=4, label="prior")
+        ax.legend(frameon=False)
+    return labelled(ax, "number of clusters", "probability")
+
+
+def hyperparameters(
+    e: Replicates, *, posterior: Target | None = None, ax: Axes | None = None, level: float = 0.95
+) -> Axes:
+    """Draw the posterior law of an unknown number, its probabilities in cells with their intervals, and its prior.
+
+    Parameters
+    ----------
+    e : Replicates
+        Of ``hyperparameters(name, edges)``, alone or among others.
+    posterior : Target, optional
+        The target, of which the prior law of the number is drawn too, where it has one that does not depend on others.
+    ax : matplotlib axes, optional
+    level : float
+        Of the intervals.
+    """
+    laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("hyperparameters(")]
+    if len(laws) != 1:
+        raise ValueError(f"e must have the law of one number, as hyperparameters(name, edges), got {len(laws)}.")
+    ax = axes_for(ax)
+    part = laws[0]
+    about = part.functionals[0]
+    edges, number = np.array(about["edges"]), about["number"]
+    widths, middles = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    low, high = (np.clip(end, 0.0, 1.0) / widths for end in part.interval(level))
+    heights = np.clip(part.mean, 0.0, 1.0) / widths
+    ax.bar(edges[:-1], heights, widths, align="edge", color=MUTED, alpha=0.6, edgecolor="white", label="posterior")
+    ax.vlines(middles, low, high, color=INK, lw=1.4, label=f"{100 * level:g} % interval")
+    law = None if posterior is None else _law_of(posterior, number)
+    if law is not None:
+        grid = np.linspace(edges[0], edges[-1], 400)[1:-1]
+        ax.plot(grid, np.exp(law.log_density(grid)), "--", color=ACCENT, label="prior")
+    ax.set_ylim(0, 1.1 * max(heights.max(), high.max()))
+    ax.set_xlim(edges[0], edges[-1])
+    ax.legend(frameon=False)
+    return labelled(ax, number, "density")
+
+
+def _law_of(posterior: Target, number: str) -> Any:
+    """Return the prior law of an unknown number; None where it has none by itself."""
+    groups = [group for group in posterior.groups if number in group.names]
+    if not groups:
+        raise ValueError(f"posterior must have the unknown number {number!r}, got {shorten(posterior)}.")
+    law = groups[0].law
+    return law if len(groups[0].names) == 1 else None

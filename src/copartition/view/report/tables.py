@@ -1,0 +1,137 @@
+"""What pages and displays in notebooks say in tables: means, both kinds of averages, clusters, how it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from copartition.diagnostics.agreement import MODES, agreement_of
+from copartition.diagnostics.consensus import UNSURE, Consensus
+from copartition.diagnostics.findings import BAD, CAUTION
+from copartition.diagnostics.missing import missing_of
+from copartition.results import Replicates
+
+ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
+SHOWN = 3
+ALL_LISTED = 2000  # points up to which each is named in its cluster
+UNSURE_LISTED = 50  # of a cluster, where there are more
+CLUSTERS = 200  # that are listed
+
+
+def unmet_of(e: Replicates) -> dict[str, Any]:
+    """Return what the page says first of pairs that did not meet: why, and both kinds of averages."""
+    agreement, missing = agreement_of(e), missing_of(e)
+    assert missing is not None
+    title = f"{e.censored} of {len(e.met)} pairs did not meet"
+    sentences = [f"{missing.sentence}."]
+    pairs = []
+    if agreement is not None:
+        title = f"{title}: {agreement.verdict}"
+        halves = f"the consensus of one half of the chains and that of the other, {agreement.rand_of_halves:.2f}"
+        sentences.insert(0, f"{agreement.sentence}; that of {halves}.")
+        pairs = [
+            [
+                f"{number}",
+                " and ".join(f"{value:.1f}" for value in agreement.log_density[i]),
+                " and ".join(f"{value:.1f}" for value in agreement.n_clusters[i]),
+                f"{agreement.rand_between[i]:.2f}",
+                f"{agreement.rand_within[i]:.2f}",
+                "different modes" if agreement.differs[i].any() else "the same",
+            ]
+            for i, number in enumerate(agreement.numbers)
+        ]
+    is_slow = agreement is not None and agreement.verdict != MODES
+    return {
+        "level": CAUTION if is_slow else BAD,
+        "title": f"{title}.",
+        "sentences": sentences,
+        "rows": _both_averages(e, missing.step, missing.is_bound),
+        "lag": missing.lag,
+        "pairs": pairs,
+    }
+
+
+def _both_averages(e: Replicates, steps: np.ndarray, bounds: np.ndarray) -> list[list[str]]:
+    """Return the rows of the table of truncated and ordinary averages."""
+    rows, begin = [], 0
+    for part in e.parts():
+        count = len(part.components)
+        shown = count if count <= ROWS else SHOWN
+        plain = part.ordinary
+        for c in range(shown):
+            step = steps[begin + c]
+            known = plain is not None and np.isfinite(plain.mean[c])
+            rows.append(
+                [
+                    part.components[c],
+                    f"{part.mean[c]:.6g} ± {part.stderr[c]:.2g}",
+                    f"{plain.mean[c]:.6g} ± {plain.stderr[c]:.2g}" if plain and known else "not kept",
+                    "not known" if np.isnan(step) else f"{step:.2g}" + ("" if bounds[begin + c] else " *"),
+                ]
+            )
+        begin += count
+    return rows
+
+
+def rows_of(part: Replicates) -> list[list[str]]:
+    """Return the rows of the table for one functional; of a long one the first, and how many more there are."""
+    count = len(part.components)
+    shown = count if count <= ROWS else SHOWN
+    means, errors = part.mean[:shown], part.stderr[:shown]
+    rows = [
+        [name, f"{mean:.6g}", f"{mean - m:.6g} to {mean + m:.6g}", f"{error:.2g}"]
+        for name, mean, error, m in zip(part.components[:shown], means, errors, part.margin() * errors, strict=True)
+    ]
+    more = [f"… and {count - shown:,} more", "", "", ""]
+    return [*rows, more] if count > shown else rows
+
+
+def members_of(c: Consensus, names: Any = None) -> list[dict[str, str]]:
+    """Return the clusters, largest first, with their points and how surely these belong there; of many the unsure."""
+    labels = c.labels[c.order]
+    places = [c.order[labels == k] for k in dict.fromkeys(labels.tolist())][:CLUSTERS]
+    return [
+        {
+            "size": f"{len(place):,}",
+            "belongs": f"{c.cohesion[c.labels[place[0]]]:.2f}\u00a0±\u00a0{c.cohesion_stderr[c.labels[place[0]]]:.1g}",
+            "points": _listed(c, place, names),
+        }
+        for place in places
+    ]
+
+
+def _listed(c: Consensus, place: np.ndarray, names: Any) -> str:
+    """Return the points of a cluster, surest first; of a large one those that are least sure."""
+    shown = place if len(c.labels) <= ALL_LISTED else place[c.belongs[place] < UNSURE][::-1][:UNSURE_LISTED]
+    points = c.points[shown]
+    called = points if names is None else [names[point] for point in points]
+    text = ", ".join(f"{name}\u00a0({c.belongs[i]:.2f})" for name, i in zip(called, shown, strict=True))
+    if len(shown) == len(place):
+        return text
+    rest = f"{len(place) - len(shown):,} others"
+    return f"least sure: {text}; {rest}" if len(shown) else rest
+
+
+def _blocks(blocks: Any) -> str:
+    return f"{blocks['number']}, of {blocks['points']:,} points" if blocks else "0"
+
+
+def making_of(e: Replicates) -> list[tuple[str, str]]:
+    """Return how an estimate was made, name and value; made-up ones may lack some of it."""
+    made_by, s = e.made_by, e.made_by["settings"]
+    given = {
+        "Target": made_by.get("target"),
+        "Fingerprint of the target": made_by.get("fingerprint"),
+        "Estimated": made_by.get("functional"),
+        "Replicates": f"{len(e.values)}",
+        "Coupling": made_by.get("coupling"),
+        "Split-merge moves after a sweep": str(s.get("split_merge", 0)),
+        "Updates of blocks after these": _blocks(s.get("blocks", 0)),
+        "Start": made_by.get("init"),
+        "Lag, burn-in, min_sweeps": f"{s['lag']}, {s['burn_in']}, {s['min_sweeps']}",
+        "Seed": made_by.get("seed"),
+        "Cost": f"{e.sweeps.sum():,} sweeps, {e.seconds.sum():.3g} CPU seconds",
+        "Version": f"copartition {made_by['version']}" if "version" in made_by else None,
+    }
+    return [(name, str(value)) for name, value in given.items() if value is not None]
