@@ -214,7 +214,7 @@ def _chains(e: Replicates, late: np.ndarray) -> list[Finding]:
 def _burn_in(e: Replicates, late: np.ndarray) -> Finding:
     burn_in = e.made_by["settings"]["burn_in"]
     text = (
-        f"After the burn-in of {burn_in} sweeps {100 * late.mean():.2g} % of the replicates still needed a correction"
+        f"After the burn-in of {burn_in} sweeps {100 * late.mean():.3g} % of the replicates still needed a correction"
     )
     distance = late.mean()
     if e.completed is None:  # under a deadline not every pair is known
