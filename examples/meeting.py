@@ -135,6 +135,7 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
     )
     plain_numbers(ax.xaxis)
     plain_numbers(ax.yaxis)
+    ax.set_xlim(right=8_000)  # room for the legend
     ax.legend(frameon=False, fontsize="small", loc="upper right")
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
