@@ -72,7 +72,7 @@ def test_it_survives_a_file(clustered, tmp_path):
 
 def test_a_copy_leaves_the_original_alone():
     adata = cells()
-    found = cluster(adata, key_added="mine", n_pcs=2, copy=True, **FEW)
+    found = cluster(adata, key_added="mine", n_pcs=2, n_jobs=-1, copy=True, **FEW)
     assert "mine" in found.obs
     assert list(adata.obs) == []
     assert found.uns["mine"]["params"]["n_pcs"] == 2
@@ -98,6 +98,7 @@ def test_where_pairs_do_not_meet_it_says_so(tmp_path):
         ({"n_pcs": 4}, "n_pcs must be at most the number of columns of 'X_pca', 3, got 4"),
         ({"n_pcs": 0}, "n_pcs must be"),
         ({"key_added": ""}, "key_added must be a name, got ''"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),
     ],
 )
 def test_mistakes_are_one_sentence(options, message):

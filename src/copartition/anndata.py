@@ -14,7 +14,7 @@ from copartition.extras import needed
 from copartition.front import Clustered, cluster_rows
 from copartition.targets.mixture import Component
 from copartition.targets.priors import Prior
-from copartition.validation import shorten
+from copartition.validation import integer, shorten
 
 anndata = needed("anndata", by="copartition.anndata")
 
@@ -61,7 +61,7 @@ def cluster(
     prior, noise_sd, loss, target_stderr, max_replicates, max_sweeps
         See `copartition.sklearn.MixtureClusterer`.
     n_jobs : int, optional
-        Threads; left out, as many as there are processors. Results do not depend on it.
+        Threads; left out, or -1, as many as there are processors. Results do not depend on it.
     random_state : int, default 0
     progress : bool
     copy : bool
@@ -106,7 +106,7 @@ def cluster(
         max_replicates=max_replicates,
         max_sweeps=max_sweeps,
         seed=random_state,
-        executor=n_jobs,
+        executor=None if n_jobs in (None, -1) else integer("n_jobs", n_jobs, 1),
         progress=progress,
     )
     asked = {"use_rep": use_rep, "n_pcs": n_pcs, "loss": loss, "target_stderr": target_stderr}
