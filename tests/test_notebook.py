@@ -76,7 +76,7 @@ def test_html_says_what_it_is_and_text_is_short(shown, name):
 
 
 def test_models_with_many_numbers_are_short_but_known_in_full():
-    wide = cp.Mixture(np.random.default_rng(1).normal(size=(30, 12)), cp.NormalInverseWishart())
+    wide = cp.Mixture(np.random.default_rng(1).normal(size=(30, 8)), cp.NormalInverseWishart())
     assert len(repr(wide)) < 300
     assert len(wide.in_full) > 1000
     assert cp.Mixture(TWO, cp.Gaussian(noise_sd=1, mean_sd=3)).in_full == repr(
@@ -127,8 +127,8 @@ def test_estimates_without_replicates_and_under_deadlines_have_html():
 def test_names_of_the_users_data_are_escaped():
     labels = [0, 0, 1]
     graph = pytest.importorskip("networkx").Graph([(NASTY, "b"), ("b", "c")])
-    c = consensus_with(labels, [0.1, 1.0, 1.0]).with_nodes([NASTY, "b", "c"])
-    full = type(c)(**{**c.__dict__, "cohesion": np.ones(2), "cohesion_stderr": np.zeros(2)})
+    c = consensus_with(labels, [0.1, 1.0, 1.0])
+    full = type(c)(**{**c.__dict__, "nodes": [NASTY, "b", "c"], "cohesion": np.ones(2), "cohesion_stderr": np.zeros(2)})
     sample = cp.Sample(**{**shown_sample().__dict__, "components": [NASTY, "b"]})
     for thing in (nasty_estimate(), full, cp.BlockModel(graph, rate=1.0), sample):
         html = thing._repr_html_()
@@ -189,7 +189,7 @@ def test_summaries_as_data_frames(shown):
 
 def test_a_missing_pandas_is_named(shown, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="as_frame=True needs the package pandas: pip install pandas"):
+    with pytest.raises(ImportError, match='as_frame=True needs the package pandas: pip install "copartition'):
         shown["Estimate"].summary(as_frame=True)
 
 

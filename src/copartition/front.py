@@ -94,7 +94,7 @@ def component_of(component: Any, data: Any, noise_sd: float | None = None) -> Co
     Examples
     --------
     >>> component_of("known", [[0.0, 1.0], [2.0, 3.0]], noise_sd=0.5)
-    Gaussian(noise_sd=0.5, mean_sd=1.0, mean=array([1., 2.]))
+    Gaussian(noise_sd=0.5, mean_sd=1.0, mean=[1.0, 2.0])
     """
     named = {"full": NormalInverseWishart(), "diagonal": NormalInverseGamma(), "tied": TiedGaussian("full")}
     is_given = isinstance(component, Component)

@@ -196,7 +196,7 @@ class Mixture(Target):
 
     @property
     def in_full(self) -> str:
-        """The target with all its numbers: scale matrices of many columns have many."""
+        """The target with its numbers, of which scale matrices have many; those of more than 64 are abridged."""
         return f"Mixture({self.shape[0]} points x {self.shape[1]}, {self.component!r}, {self.prior!r})"
 
     def __repr__(self) -> str:
