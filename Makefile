@@ -15,6 +15,9 @@ READY := .venv/.ready
 MATHJAX := out/npm/node_modules/mathjax/es5/tex-svg.js
 # The RNA-seq data of Figure 2B are not part of the project; without them cells are simulated, and the page says so.
 CELLS ?= $(wildcard ../shared/data/zeisel_200x50.csv)
+# uv and npm bring certificates of their own; those of the system are what pip and everybody else trusts.
+export UV_SYSTEM_CERTS ?= 1
+export NODE_EXTRA_CA_CERTS ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
 
 .PHONY: install test test-versions package lint check coverage docs run evidence bench format clean
 
