@@ -178,4 +178,4 @@ def test_mistakes_are_one_sentence(options, message):
 
 
 def test_the_cap_depends_on_the_number_of_points():
-    assert [front.cap_for(n) for n in (10, 200, 1_000, 100_000)] == [10_000, 10_000, 2_000, 200]
+    assert [front.cap_for(n) for n in (10, 200, 1_000, 100_000)] == [5_000, 2_500, 500, 200]

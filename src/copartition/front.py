@@ -22,8 +22,8 @@ from copartition.targets.tied import TiedGaussian
 from copartition.validation import finite_array, positive_number
 
 COMPONENTS = ("full", "diagonal", "tied", "known")
-UPDATES = 2_000_000  # of points, that a chain may make
-LEAST_SWEEPS, MOST_SWEEPS = 200, 10_000
+UPDATES = 500_000  # of points, that a chain may make
+LEAST_SWEEPS, MOST_SWEEPS = 200, 5_000
 ALL_PAIRS = 2_000  # points of which all pairs are looked at; of more, each with its nearest
 NEIGHBOURS = 15
 
@@ -145,7 +145,7 @@ def cluster_rows(
     max_replicates : int
         The most pairs of chains in each of two rounds, 200 at most in the first if a precision is asked for.
     max_sweeps : int, optional
-        The most sweeps of each pair; left out, as many as make two million updates of points, 200 at least and 10,000
+        The most sweeps of each pair; left out, as many as make half a million updates of points, 200 at least and 5,000
         at most.
     seed, executor, progress
         See `consensus`.

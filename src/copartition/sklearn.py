@@ -49,7 +49,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
     max_replicates : int, default 1000
         The most pairs of chains in each of two rounds, 200 at most in the first if a precision is asked for.
     max_sweeps : int, optional
-        The most sweeps of each; left out, as many as make two million updates of points, 200 at least and 10,000 at
+        The most sweeps of each; left out, as many as make half a million updates of points, 200 at least and 5,000 at
         most.
     n_jobs : int, optional
         Threads, as everywhere in scikit-learn: None is one, -1 all processors. Results do not depend on it.
