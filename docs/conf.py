@@ -87,7 +87,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(examples),
     "gallery_dirs": "gallery",
     "filename_pattern": rf"/(?!(?:{'|'.join(SLOW)})\.py)[^/]*\.py$",
-    "ignore_pattern": r"__init__\.py",
+    "ignore_pattern": r"__init__\.py|notebook\.py",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "min_reported_time": 1_000_000,

@@ -69,7 +69,7 @@ class Clustered(NamedTuple):
                 "simpler component ('diagonal', 'tied') or fewer columns."
             )
         precision = runs[-1].made_by.get("precision")
-        if precision is not None and not precision["reached"]:
+        if not unmet and precision is not None and not precision["reached"]:
             error = runs[-1].select("memberships").stderr.max()
             found.append(
                 f"standard errors of probabilities are up to {error:.2g} after {len(runs[-1].met)} pairs of chains, "

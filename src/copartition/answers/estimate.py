@@ -151,7 +151,7 @@ class Estimate(Replicates):
 
         Probabilities of numbers of clusters as bars with errors, who is with whom as a matrix in the order of the
         consensus, densities as curves with bands, shares as bars, tables of clusters as tables, one number as it
-        settles, and anything else as means with intervals. It is drawn by a function of `copartition.plots`.
+        settles, and anything else as means with intervals. It is drawn by a function of ``copartition.plots``.
 
         Parameters
         ----------
