@@ -8,9 +8,10 @@ import numpy as np
 
 from copartition.chains.step import Step
 from copartition.core import status as kernel_status
+from copartition.core.batch import new_progress
 from copartition.core.room import empty_chain, grown, widths_of
-from copartition.core.state import Chain, Stepper
-from copartition.core.steps import conditional_law, make_recorded_steps, make_steps, renew_model, reset_chain
+from copartition.core.state import PLACE, Chain, Stepper
+from copartition.core.steps import Recorder, conditional_law, make_recorded_steps, make_steps, renew_model, reset_chain
 from copartition.functionals import Functional
 from copartition.partition import canonical
 from copartition.targets.base import Target, check_target
@@ -30,12 +31,12 @@ def advance_chain(target: Target, step: Step | Stepper, chain: Chain, random: np
     """Run a chain for a number of steps; return it, or a larger copy if it had to grow."""
     check_own(target)
     stepper = step.stepper(target) if isinstance(step, Step) else step
-    progress = np.zeros(2, dtype=np.int64)
+    progress = new_progress()
     while True:
         status = make_steps(target.model, target.law, chain, stepper, random, progress, steps)
         if status == kernel_status.DONE:
             return chain
-        chain = grown_or_refused(chain, status, int(progress[1]))
+        chain = grown_or_refused(chain, status, int(progress[PLACE]))
 
 
 def record_chain(
@@ -49,15 +50,13 @@ def record_chain(
             chain = advance_chain(target, stepper, chain, random, 1)
             row[:] = functional.of_labels(chain.labels)
         return chain
-    progress = np.zeros(2, dtype=np.int64)
-    record = (functional.parameters, draws)
+    progress = new_progress()
+    recorder = Recorder(functional.evaluate, functional.parameters, draws)
     while True:
-        status = make_recorded_steps(
-            target.model, target.law, chain, stepper, random, progress, functional.evaluate, record
-        )
+        status = make_recorded_steps(target.model, target.law, chain, stepper, random, progress, recorder)
         if status == kernel_status.DONE:
             return chain
-        chain = grown_or_refused(chain, status, int(progress[1]))
+        chain = grown_or_refused(chain, status, int(progress[PLACE]))
 
 
 def check_own(target: Target) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from copartition.chains.chain import advance_chain, chain_at, grown_or_refused, with_numbers
 from copartition.chains.step import Step, objection_to_moves
-from copartition.core.room import empty_chain, widths_of
-from copartition.core.state import Chain, Stepper
+from copartition.core.batch import new_progress
+from copartition.core.state import PLACE, Chain, Stepper
 from copartition.core.status import DONE
 from copartition.core.steps import evaluate_chain
 from copartition.core.tempering import make_weighed_steps
@@ -18,7 +18,7 @@ from copartition.validation import shorten
 
 
 class Density:
-    """The log density of the partitions of chains, with room for computing it.
+    """The log density of the partitions of chains.
 
     Parameters
     ----------
@@ -28,7 +28,6 @@ class Density:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._side = empty_chain(target.n_points, widths_of(target.model), 2)
 
     def advance(self, chain: Chain, stepper: Stepper, random: np.ndarray, steps: int) -> tuple[Chain, float]:
         """Run a chain for a number of steps; return it, and the log density of the data given where it is then.
@@ -41,12 +40,13 @@ class Density:
             value = np.zeros(1)
             evaluate_chain(model, law, chain, self.target.log_likelihood, np.zeros(0), value)
             return chain, float(value[0])
-        progress = np.zeros(2, dtype=np.int64)
+        progress = new_progress()
         while True:
-            status = make_weighed_steps(model, law, chain, stepper, random, progress, self._side, steps)
+            status = make_weighed_steps(model, law, chain, stepper, random, progress, steps)
             if status == DONE:
-                return chain, float(self._side.total[0] + self.target.model.constant[1])
-            chain = grown_or_refused(chain, status, int(progress[1]))
+                assert chain.side is not None
+                return chain, float(chain.side.total[0] + model.constant[1])
+            chain = grown_or_refused(chain, status, int(progress[PLACE]))
 
     def of_data(self, chain: Chain) -> float:
         """Return the log density of the data given the partition of a chain."""

@@ -13,8 +13,9 @@ import numpy as np
 from copartition.chains.chain import advance_chain, refusal
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import Step
+from copartition.core.batch import new_progress
 from copartition.core.room import grown_pair, pair_of
-from copartition.core.state import STEPS, Chain, Model, Pair
+from copartition.core.state import PLACE, STEPS, Chain, Model, Pair
 from copartition.core.status import DONE, FULL
 from copartition.core.steps import count_pair, make_coupled_steps
 from copartition.couplings.base import Coupling
@@ -42,12 +43,12 @@ def start_pair(target: Target, step: Step, start: Beginning, lag: int, random: n
 
 def advance_pair(target: Target, step: Step, pair: Pair, random: np.ndarray, steps: int) -> tuple[Pair, int]:
     """Run a pair until it meets, for at most `steps` steps; return it and the number of steps."""
-    moves, coupled = step.stepper(target).moves, step.coupled(target)
-    progress = np.zeros(2, dtype=np.int64)
+    stepper, coupled = step.stepper(target), step.coupled(target)
+    progress = new_progress()
     while True:
-        status = make_coupled_steps(target.model, target.law, pair, moves, coupled, random, progress, steps)
+        status = make_coupled_steps(target.law, pair, stepper, coupled, random, progress, steps)
         if status == DONE:
             return pair, int(progress[STEPS])
         if status != FULL:
-            raise refusal(status, int(progress[1]))
+            raise refusal(status, int(progress[PLACE]))
         pair = grown_pair(pair)

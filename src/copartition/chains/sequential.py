@@ -15,60 +15,55 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from copartition.chains.chain import chain_at, refusal
 from copartition.core.clusters import choices, put_in, rebuild_if_due
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.conditional import add_log_prior, exponentiate, predict
 from copartition.core.random import draw, uniform
 from copartition.core.room import grown
 from copartition.core.state import PLACE, Chain, Law, Model
 from copartition.core.status import DONE, FULL, INVALID
 from copartition.core.sweeps import update_chain
-from copartition.core.types import int1, type_of, uint1
+from copartition.core.types import float64, int1, int64, uint1
 from copartition.targets.base import Target
 
 RESAMPLED = 0.5  # share of the particles that the weights are worth, below which they are drawn anew
 SWEEPS = 1  # after that
 
-model_type, law_type, chain_type = (type_of(one) for one in (Model, Law, Chain))
 
-
-@kernel(types.float64(model_type, law_type, chain_type, uint1, types.int64))
+@kernel(float64(Model, Law, Chain, uint1, int64))
 def place_next(model, law, chain, random, n):
     """Put point n, which is in no cluster, into one; return the log of its predictive density, NaN if there is none.
 
     Changed in place: `chain`, which must have room for a cluster, and the state of the random numbers `random`.
     """
-    m, functions, c = reference(model), reference(law), reference(chain)
-    weights, n_choices = chain.weights, choices(m, c)
+    weights, n_choices = chain.weights, choices(model, chain)
     for k in range(n_choices):
         weights[k] = 0.0
-    top = add_log_prior(m, c, n_choices)
+    top = add_log_prior(model, chain, n_choices)
     log_prior = top + math.log(exponentiate(weights, n_choices, top))
-    predict(m, functions, c, n_choices, n)
-    top = add_log_prior(m, c, n_choices)
+    predict(model, law, chain, n_choices, n)
+    top = add_log_prior(model, chain, n_choices)
     total = exponentiate(weights, n_choices, top)
     if not total > 0.0:
         return np.nan
-    put_in(m, functions, c, n, draw(weights, n_choices, uniform(random) * total))
+    put_in(model, law, chain, n, draw(weights, n_choices, uniform(random) * total))
     return top + math.log(total) - log_prior
 
 
-@kernel(types.int64(model_type, law_type, chain_type, uint1, int1, types.int64, int1))
+@kernel(int64(Model, Law, Chain, uint1, int1, int64, int1))
 def sweep_placed(model, law, chain, random, order, count, progress):
     """Go on with a Gibbs sweep over the first `count` points of an order; return a status.
 
     Changed in place: `chain`, the state of the random numbers `random`, `progress`.
     """
-    m, functions, c = reference(model), reference(law), reference(chain)
     for place in range(progress[PLACE], count):
-        status = update_chain(m, functions, c, random, order[place])
+        status = update_chain(model, law, chain, random, order[place])
         if status != DONE:
             progress[PLACE] = place
             return status
-    rebuild_if_due(m, functions, c)
+    rebuild_if_due(model, law, chain)
     return DONE
 
 

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from copartition.core.compiling import Kernel
-from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, moves_of, widths_of
-from copartition.core.state import Chain, Coupled, Stepper
-from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain, step_chain, step_pair
+from copartition.core.in_place import split_merge_in_place_alone, split_merge_in_place_together
+from copartition.core.joint_updates import update_alone, update_together
+from copartition.core.numbers import draw_alone, draw_together
+from copartition.core.room import (
+    NO_BLOCKS,
+    NO_PARTNERS,
+    BlockPlan,
+    empty_chain,
+    room_for_moves,
+    room_for_updates,
+    widths_of,
+)
+from copartition.core.split_merge import split_merge_alone, split_merge_together
+from copartition.core.state import Chain, Coupled, Room, SplitMerge, Stepper
+from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain
+from copartition.core.sweeps import sweep_alone, sweep_together
+from copartition.core.whole_sweeps import sweep_path
 from copartition.couplings.base import Coupling
 from copartition.couplings.independent import Independent
 from copartition.targets.base import Target
@@ -33,29 +47,66 @@ class Step:
         Near points for split-merge moves; none: any two points make a move.
     blocks : BlockPlan
         Updates of blocks after the moves.
-    alone, together : Kernel
-        The compiled functions.
     """
 
     split_merge: int = 0
     coupling: Coupling = field(default_factory=Independent)
     partners: np.ndarray = field(default_factory=lambda: NO_PARTNERS, repr=False)
     blocks: BlockPlan = field(default=NO_BLOCKS, repr=False)
-    alone: Kernel = step_chain
-    together: Kernel = step_pair
 
     def stepper(self, target: Target) -> Stepper:
         """Return what one chain does as kernels take it, with room of its own."""
-        return Stepper(self.alone, moves_of(target.model, self.split_merge, self.partners, self.blocks))
+        return stepper_of(target, self.split_merge, self.partners, self.blocks)
 
     def coupled(self, target: Target) -> Coupled:
         """Return what two chains do together as kernels take it."""
-        return Coupled(self.together, self.coupling.rule(target.n_points))
+        moves = moves_of(target, self.split_merge, self.blocks)
+        sweep = sweep_path if self.coupling.whole_sweeps else sweep_together
+        return Coupled((sweep, *[one.together for one in moves[1:]]), self.coupling.rule(target.n_points))
 
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """All compiled functions that it takes."""
-        return self.alone, self.together, self.coupling.partner
+    def kernels(self, target: Target, coupled: bool = True) -> list[Kernel]:
+        """Return all compiled functions that one chain takes, and two, if they are `coupled`."""
+        stepper = self.stepper(target)
+        return [*stepper.moves, *([*self.coupled(target).moves, self.coupling.partner] if coupled else [])]
+
+
+class Move(NamedTuple):
+    """A move: its functions for one chain and for two, and what they work with."""
+
+    alone: Kernel
+    together: Kernel
+    room: Room
+
+
+def moves_of(
+    target: Target, split_merge: int, blocks: BlockPlan = NO_BLOCKS, partners: np.ndarray = NO_PARTNERS
+) -> list[Move]:
+    """Return the moves of a step in their order: a sweep, then others, and draws of unknown numbers last."""
+    moves = [Move(sweep_alone, sweep_together, Room())]
+    if split_merge > 0:
+        functions = (split_merge_alone, split_merge_together)
+        if target.law.in_place:
+            functions = (split_merge_in_place_alone, split_merge_in_place_together)
+        moves.append(Move(*functions, room_for_moves(target.model, split_merge, partners)))
+    if blocks.number > 0:
+        moves.append(Move(update_alone, update_together, room_for_updates(target.model, blocks)))
+    if target.numbers:
+        moves.append(Move(draw_alone, draw_together, Room()))
+    return moves
+
+
+def stepper_of(
+    target: Target, split_merge: int, partners: np.ndarray = NO_PARTNERS, blocks: BlockPlan = NO_BLOCKS
+) -> Stepper:
+    """Return what one chain does in a step as kernels take it, with room of its own."""
+    moves = moves_of(target, split_merge, blocks, partners)
+    rooms = tuple(one.room for one in moves)
+    return Stepper(tuple(one.alone for one in moves), rooms, len(moves), len(moves) - bool(target.numbers))
+
+
+def dealt_by(stepper: Stepper) -> int:
+    """Return how many points split-merge moves have dealt out so far."""
+    return sum(int(room.dealt[0]) for room in stepper.rooms if isinstance(room, SplitMerge))
 
 
 def check_split_merge(target: Target, value: Any, name: str = "split_merge") -> int:

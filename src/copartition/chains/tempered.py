@@ -9,8 +9,7 @@ import numpy as np
 from copartition.chains.chain import advance_chain, chain_at, with_numbers
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
-from copartition.chains.step import Step
-from copartition.core.room import moves_of
+from copartition.chains.step import Step, stepper_of
 from copartition.core.state import Chain, Stepper
 from copartition.core.tempering import draw_uniform
 from copartition.targets.base import Target
@@ -42,7 +41,7 @@ def tempered_stepper(target: Target, step: Step, beta: float) -> Stepper:
     """Return what a chain does at the power `beta` in place of `step`: all but blocks, with room of its own."""
     if beta == 1.0:
         return step.stepper(target)
-    return Stepper(step.alone, moves_of(target.model, step.split_merge, step.partners))
+    return stepper_of(target, step.split_merge, step.partners)
 
 
 def swap_probability(beta: float, below: float, log_likelihood: float, log_likelihood_below: float) -> float:

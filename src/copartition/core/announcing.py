@@ -1,24 +1,53 @@
-"""Saying that something takes a while, where a person is likely to see it."""
+"""Saying that kernels are compiled, and how many are left, on any standard error: nobody should wait in the dark."""
 
 from __future__ import annotations
 
-import logging
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-logger = logging.getLogger(__name__.partition(".")[0])
-
-_said: set[str] = set()
+SECONDS_BETWEEN_LINES = 5.0  # where lines stay, in a file or a notebook
 
 
-def announce_once(message: str) -> None:
-    """Say something once in a process: on a terminal, in a notebook, and through `logging` elsewhere."""
-    if message in _said:
-        return
-    _said.add(message)
-    if in_notebook() or (sys.stderr is not None and sys.stderr.isatty()):
-        print(f"copartition: {message}", file=sys.stderr, flush=True)
-    else:
-        logger.info(message)
+class Compiling:
+    """What a process has compiled so far.
+
+    Attributes
+    ----------
+    seconds : float
+        What it took. Runs that wait for pairs do not count it.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._last_line = 0.0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def one(self, place: int = 1, of: int = 1) -> Iterator[None]:
+        """Say that a function is compiled, and which of how many that are to be."""
+        begin = time.monotonic()
+        self._say(f"compiling {place} of {of} kernels, once for this version", begin, place == of)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.seconds += time.monotonic() - begin
+
+    def _say(self, message: str, now: float, is_last: bool) -> None:
+        stream = sys.stderr
+        if stream is None:
+            return
+        if stream.isatty() and not in_notebook():
+            print(f"\r\x1b[Kcopartition: {message}", end="\n" if is_last else "", file=stream, flush=True)
+        elif now - self._last_line > SECONDS_BETWEEN_LINES or self._last_line == 0.0:
+            self._last_line = now
+            print(f"copartition: {message}", file=stream, flush=True)
+
+
+compiling = Compiling()
 
 
 def in_notebook() -> bool:

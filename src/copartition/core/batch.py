@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from copartition.core.state import Moves
-from copartition.core.types import Float1, Float2, Int1, UInt2, UShort2
+from copartition.core.state import Stepper
+from copartition.core.types import Float1, Float2, Int1, State, UInt2, UShort2
 
 AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
 NEVER, AT_EVERY_END, AT_UNMET = range(3)  # where a kernel stops on its way
 
 
-class Times(NamedTuple):
+class Times(State):
     """The settings of a replicate: burn-in k, horizon m, lag L, and a cap on t."""
 
     burn_in: int
@@ -22,7 +20,7 @@ class Times(NamedTuple):
     cap: int
 
 
-class Tally(NamedTuple):
+class Tally(State):
     """What one replicate has come to so far.
 
     Attributes
@@ -39,7 +37,7 @@ class Tally(NamedTuple):
         tau, once there is one.
     cost : int64 array (1)
         Sweeps so far, a coupled one counting as two.
-    progress : int64 array (2)
+    progress : int64 array (3)
         Of the steps, see `copartition.core.state`.
     total : float64 array (components)
         The two sums of the estimator, not yet divided.
@@ -62,7 +60,7 @@ class Tally(NamedTuple):
     h_y: Float1
 
 
-class Diary(NamedTuple):
+class Diary(State):
     """What is written down of chains that run together: a line for each t from L to tau.
 
     Attributes
@@ -80,7 +78,7 @@ class Diary(NamedTuple):
     written: Int1
 
 
-class Record(NamedTuple):
+class Record(State):
     """The clusterings that a replicate averages over, and how often each counts: for what is worked out at its end.
 
     Attributes
@@ -100,7 +98,7 @@ class Record(NamedTuple):
     written: Int1
 
 
-class Question(NamedTuple):
+class Question(State):
     """What the kernel asks of Python where functionals are written in Python.
 
     Attributes
@@ -115,7 +113,7 @@ class Question(NamedTuple):
     about: Int1
 
 
-class Batch(NamedTuple):
+class Batch(State):
     """Replicates that a kernel runs one after another, and what they came to.
 
     Attributes
@@ -127,8 +125,8 @@ class Batch(NamedTuple):
         Where chains start, as `copartition.core.starts.place_start` takes it.
     start_steps : int
         Steps of each chain from there that are part of its start.
-    start_moves : Moves
-        The moves in these.
+    start_stepper : Stepper
+        What a chain does in these.
     order : int64 array (points)
         Scratch for random starts.
     stops : int
@@ -155,7 +153,7 @@ class Batch(NamedTuple):
     seeds: UInt2
     start: Int1
     start_steps: int
-    start_moves: Moves
+    start_stepper: Stepper
     order: Int1
     stops: int
     ended: Int1
@@ -177,6 +175,11 @@ def number() -> np.ndarray:
     return np.zeros(1, dtype=np.int64)
 
 
+def new_progress() -> np.ndarray:
+    """Return the progress of steps of which none has begun, see `copartition.core.state`."""
+    return np.zeros(3, dtype=np.int64)
+
+
 def new_tally(components: int, plain: int = 0) -> Tally:
     """Return the tally of a replicate that has not begun; the ordinary averages of so many components are wanted."""
     return Tally(
@@ -186,7 +189,7 @@ def new_tally(components: int, plain: int = 0) -> Tally:
         stage=number(),
         meeting_time=number(),
         cost=number(),
-        progress=np.zeros(2, dtype=np.int64),
+        progress=new_progress(),
         total=np.zeros(components),
         plain=np.zeros(plain),
         h_x=np.zeros(components),

@@ -7,16 +7,15 @@ The numbers of points in common are kept in lists of the cells that are not empt
 from __future__ import annotations
 
 from copartition.core.clusters import put_in
-from copartition.core.compiling import inner, member, outline
+from copartition.core.compiling import inner, outline
 from copartition.core.matching import part, take_out_of_matched
 from copartition.core.numbers import numbers_agree
-from copartition.core.state import MODEL_X, MODEL_Y, OVERLAPS
 
 
 @inner
 def have_met(pair):
     """Tell whether two chains have become one: the same partition, and the same numbers, bit for bit."""
-    return pair[0].distance[0] == 0 and numbers_agree(pair)
+    return pair.distance[0] == 0 and numbers_agree(pair)
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
@@ -25,7 +24,7 @@ def have_met(pair):
 @inner
 def find_cell(overlaps, a, b):
     """Return the cell of slot a of x and slot b of y, -1 if there is none: at the cost of the shorter of two lists."""
-    o = overlaps[0]
+    o = overlaps
     in_row, in_column = o.first_in_row[a], o.first_in_column[b]
     while in_row >= 0 and in_column >= 0:
         if o.column[in_row] == b:
@@ -62,7 +61,7 @@ def unlink(first, following, before, k, cell):
 @outline
 def new_cell(overlaps, a, b):
     """Make an empty cell of slot a of x and slot b of y; return it."""
-    o = overlaps[0]
+    o = overlaps
     cell = o.free[0]
     if cell >= 0:
         o.free[0] = o.next_in_row[cell]
@@ -80,7 +79,7 @@ def new_cell(overlaps, a, b):
 @outline
 def give_back(overlaps, cell):
     """Remove an empty cell."""
-    o = overlaps[0]
+    o = overlaps
     unlink(o.first_in_row, o.next_in_row, o.before_in_row, o.row[cell], cell)
     unlink(o.first_in_column, o.next_in_column, o.before_in_column, o.column[cell], cell)
     o.next_in_row[cell] = o.free[0]
@@ -90,26 +89,26 @@ def give_back(overlaps, cell):
 @inner
 def count_out(pair, n):
     """Take point n out of its cell."""
-    o = pair[0].overlaps
+    o = pair.overlaps
     o.shared[o.cell_of[n]] -= 1
 
 
 @inner
 def count_in(pair, n):
     """Put point n, which was taken out of a cell, into that of its two clusters."""
-    p = pair[0]
+    p = pair
     o = p.overlaps
     a, b = p.x.slots[p.x.labels[n]], p.y.slots[p.y.labels[n]]
     cell = o.cell_of[n]
     if o.row[cell] != a or o.column[cell] != b:
-        cell = change_cell(member(pair, OVERLAPS), n, a, b)
+        cell = change_cell(pair.overlaps, n, a, b)
     o.shared[cell] += 1
 
 
 @outline
 def change_cell(overlaps, n, a, b):
     """Let point n be in the cell of slot a of x and slot b of y, and not in the one where it was; return it."""
-    o = overlaps[0]
+    o = overlaps
     if o.shared[o.cell_of[n]] == 0:
         give_back(overlaps, o.cell_of[n])
     cell = find_cell(overlaps, a, b)
@@ -128,7 +127,7 @@ def separation(pair, n):
 
     With clusters A and B of n this is 2 (|A| + |B| - 2 |A and B|), from the definition of the distance.
     """
-    p = pair[0]
+    p = pair
     i, j = p.x.labels[n], p.y.labels[n]
     common = p.overlaps.shared[p.overlaps.cell_of[n]]
     return 2 * (p.x.sizes[i] + p.y.sizes[j] - 2 * common)
@@ -137,32 +136,32 @@ def separation(pair, n):
 @inner
 def take_out_of_both(pair, x, y, matching, n):
     """Take point n out of both chains and out of the books; where clusters are matched, out of the matching too."""
-    p = pair[0]
+    p = pair
     p.distance[0] -= separation(pair, n)
     count_out(pair, n)
-    take_out_of_matched(member(pair, MODEL_X), x, n, p.matched.there, p.matched.back, matching)
-    take_out_of_matched(member(pair, MODEL_Y), y, n, p.matched.back, p.matched.there, matching)
+    take_out_of_matched(pair.model_x, x, n, p.matched.there, p.matched.back, matching)
+    take_out_of_matched(pair.model_y, y, n, p.matched.back, p.matched.there, matching)
 
 
 @inner
 def put_into_both(model, law, pair, x, y, matching, n, chosen):
     """Put point n into the two chosen clusters, i of x and j of y, and into the books."""
     i, j = chosen
-    if matching and model[0].palette == 0:
-        new_x, new_y = x[0].n_clusters[0], y[0].n_clusters[0]
+    if matching and model.palette == 0:
+        new_x, new_y = x.n_clusters[0], y.n_clusters[0]
         if (i == new_x) != (j == new_y):
-            part(pair[0].matched.there, pair[0].matched.back, new_x, new_y)
-    put_in(member(pair, MODEL_X), law, x, n, i)
-    put_in(member(pair, MODEL_Y), law, y, n, j)
+            part(pair.matched.there, pair.matched.back, new_x, new_y)
+    put_in(pair.model_x, law, x, n, i)
+    put_in(pair.model_y, law, y, n, j)
     count_in(pair, n)
-    pair[0].distance[0] += separation(pair, n)
+    pair.distance[0] += separation(pair, n)
 
 
 @outline
 def recount_pair(pair):
     """Count the overlaps of two chains and their distance from the labels, points that are in no cluster left out."""
-    p = pair[0]
-    overlaps = member(pair, OVERLAPS)
+    p = pair
+    overlaps = pair.overlaps
     o = p.overlaps
     o.first_in_row[:] = -1
     o.first_in_column[:] = -1

@@ -23,14 +23,14 @@ import time
 import types as python_types
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numba
-import numpy as np
 from platformdirs import user_cache_path
 
-numba_settings: Any = numba.config
+from copartition.core.loading import processor
+from copartition.core.types import layout_of
 
 EDITIONS = 6  # that are kept: several checkouts and versions of Python may share a cache
 VERSIONS = 4  # of one function
@@ -40,15 +40,28 @@ CORE = __name__.rpartition(".")[0]
 PACKAGE = CORE.partition(".")[0]
 
 
-def folder_for(function: Callable[..., Any]) -> Path:
-    """Return the folder for the machine code of a function, as it and all that it refers to are now."""
+def setting(name: str) -> str:
+    """Return a setting of Numba: as it is set there if it has been imported, else as it is going to be."""
+    config: Any = getattr(sys.modules.get("numba"), "config", None)
+    value = os.environ.get(f"NUMBA_{name}", "") if config is None else getattr(config, name, "")
+    return "" if value is None else str(int(value) if isinstance(value, bool) else value)
+
+
+def file_for(function: Callable[..., Any], signature: Any) -> Path | None:
+    """Return the file for the machine code of a function, as it, its states and all that it refers to are now.
+
+    What was typed in at a prompt has none: nobody would find it again.
+    """
+    if not Path(function.__code__.co_filename).exists():
+        return None
     edition = cache_folder() / _edition()
     name = f"{function.__module__}.{function.__qualname__}".replace("<locals>", "")[-80:].translate(NO_NAME)
-    folder = edition / f"{name}-{_hash_of(function, (*LIBRARIES, CORE)).hex()[:20]}"
-    if _mark_used(folder):
+    digest = digest_of(_hash_of(function, (*LIBRARIES, CORE)), layout_of(signature).encode())
+    file = edition / f"{name}-{digest}.o"
+    if _mark_used(edition, file):
         _keep_latest(edition.parent.glob("[0-9a-f]" * 20), EDITIONS)  # fetched data lie there too
         _keep_latest(edition.glob(f"{name}-*"), VERSIONS)
-    return folder
+    return file
 
 
 @lru_cache(maxsize=1)
@@ -57,8 +70,8 @@ def cache_folder() -> Path:
 
     The last one has the same name for every process of a user, so that it is of use.
     """
-    if numba_settings.CACHE_DIR:
-        return Path(numba_settings.CACHE_DIR) / PACKAGE
+    if chosen := setting("CACHE_DIR"):
+        return Path(chosen) / PACKAGE
     try:
         folder = user_cache_path(PACKAGE)
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,32 +95,29 @@ def _temporary_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{PACKAGE}-"))
 
 
-def _mark_used(folder: Path) -> bool:
-    """Note that a folder and the one above are in use; return whether it is new."""
+def _mark_used(edition: Path, file: Path) -> bool:
+    """Make the folder of a file, and note that both are in use; return whether the file is new."""
     with contextlib.suppress(OSError):
-        is_new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        for one in (folder, folder.parent):
-            if time.time() - one.stat().st_mtime > 3600:
+        edition.mkdir(parents=True, exist_ok=True)
+        for one in (edition, file):
+            if one.exists() and time.time() - one.stat().st_mtime > 3600:
                 os.utime(one)
-        return is_new
+        return not file.exists()
     return False
 
 
-def _keep_latest(folders: Iterator[Path], count: int) -> None:
-    """Remove all but the folders that were used last. Who was about to read there compiles instead."""
+def _keep_latest(paths: Iterator[Path], count: int) -> None:
+    """Remove all but the folders and files that were used last. Who was about to read there compiles instead."""
     with contextlib.suppress(OSError):
-        by_age = sorted((path for path in folders if path.is_dir()), key=lambda path: -path.stat().st_mtime)
-        for old in by_age[count:]:
-            shutil.rmtree(old, ignore_errors=True)
+        for old in sorted(paths, key=lambda path: -path.stat().st_mtime)[count:]:
+            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=1)
 def _edition() -> str:
-    """Return a hash of the sources of this room and of the versions of what compiles them."""
-    digest = hashlib.sha256(
-        repr((sys.version_info[:2], numba.__version__, np.__version__, numba_settings.BOUNDSCHECK)).encode()
-    )
+    """Return a hash of the sources of this room, of what compiles them, and of the processor."""
+    compilers = [metadata.version(name) for name in ("numba", "llvmlite")]
+    digest = hashlib.sha256(repr((sys.version_info[:2], compilers, setting("BOUNDSCHECK"), processor())).encode())
     room = Path(__file__).resolve().parent
     for path in sorted(room.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
@@ -148,7 +158,7 @@ class _References:
 
     def of(self, thing: Any) -> Iterator[bytes]:
         """Yield what tells `thing`, and all that it refers to, from another one."""
-        if hasattr(type(thing), "compiled"):  # a kernel
+        if type(thing).__module__.startswith(f"{CORE}.") and hasattr(thing, "function"):  # a kernel, or a part of one
             thing = thing.function
         thing = getattr(thing, "_dispatcher", thing)  # of a function that numba.vectorize has made
         if hasattr(thing, "py_func"):

@@ -22,15 +22,15 @@ def take_out(model, chain, n):
     What the target keeps is not touched: most points go back to where they were. The row that still holds the point is
     noted; if its cluster disappears, it becomes that of the new cluster.
     """
-    points = model[0].points
-    c = chain[0]
+    points = model.points
+    c = chain
     labels, sizes, sums = c.labels, c.sizes, c.sums
     k = labels[n]
     labels[n] = -1
     sizes[k] -= 1
     if sizes[k] == 0:
         clear_row(sums, k)
-        if model[0].palette == 0:
+        if model.palette == 0:
             drop_cluster(chain, k)
             k = c.n_clusters[0]
     else:
@@ -42,10 +42,10 @@ def take_out(model, chain, n):
 @inner
 def add_to_row(model, chain, n, k):
     """Add point n to the size and the sums of cluster k."""
-    points, sums = model[0].points, chain[0].sums
-    chain[0].sizes[k] += 1
-    if len(model[0].kinds) > 0:
-        chain[0].kinds[k] = model[0].kinds[n]
+    points, sums = model.points, chain.sums
+    chain.sizes[k] += 1
+    if len(model.kinds) > 0:
+        chain.kinds[k] = model.kinds[n]
     for d in range(sums.shape[1]):
         sums[k, d] += points[n, d]
 
@@ -53,12 +53,12 @@ def add_to_row(model, chain, n, k):
 @inner
 def put_in(model, law, chain, n, k):
     """Put point n into cluster k, which may be the new one."""
-    c = chain[0]
+    c = chain
     c.labels[n] = k
     add_to_row(model, chain, n, k)
-    if law[0].keeps:
+    if law.keeps:
         move_kept(model, law, chain, n, k)
-    if model[0].palette == 0 and k == c.n_clusters[0]:
+    if model.palette == 0 and k == c.n_clusters[0]:
         c.n_clusters[0] += 1
 
 
@@ -68,12 +68,12 @@ def put_in(model, law, chain, n, k):
 @outline
 def move_kept(model, law, chain, n, k):
     """Tell the target that point n, at hand until now, has left the row that holds it and is now in cluster k."""
-    c = chain[0]
+    c = chain
     holder = c.holder[0]
     c.holder[0] = -1
     if holder == k:
         return
-    if holder >= 0 and law[0].leave(model, chain, holder, n) and c.sizes[holder] > 0:
+    if holder >= 0 and law.leave(model, chain, holder, n) and c.sizes[holder] > 0:
         keep_anew(model, law, chain, holder)
     enter_kept(model, law, chain, n, k)
 
@@ -81,25 +81,25 @@ def move_kept(model, law, chain, n, k):
 @inner
 def let_go(model, law, chain, n):
     """Tell the target that point n, which was taken out, has left the row that holds it, and is in no other."""
-    c = chain[0]
+    c = chain
     holder = c.holder[0]
     c.holder[0] = -1
-    if law[0].keeps and law[0].leave(model, chain, holder, n) and c.sizes[holder] > 0:
+    if law.keeps and law.leave(model, chain, holder, n) and c.sizes[holder] > 0:
         keep_anew(model, law, chain, holder)
 
 
 @outline
 def enter_kept(model, law, chain, n, k):
     """Tell the target that point n is in cluster k now, the size of which includes it."""
-    if chain[0].sizes[k] == 1:
-        law[0].begin(model, chain, k)
-    law[0].enter(model, chain, k, n)
+    if chain.sizes[k] == 1:
+        law.begin(model, chain, k)
+    law.enter(model, chain, k, n)
 
 
 @outline
 def keep_anew(model, law, chain, k):
     """Let the target build anew what it keeps for cluster k, from its members."""
-    c = chain[0]
+    c = chain
     c.sizes[k] = 0
     for n in range(len(c.labels)):
         if c.labels[n] == k:
@@ -110,8 +110,8 @@ def keep_anew(model, law, chain, k):
 @inner
 def copy_kept(source, row, destination, k):
     """Copy what is kept for a row of one chain to row k of another."""
-    a, b = source[0].kept, destination[0].kept
-    here, there = source[0].slots[row], destination[0].slots[k]
+    a, b = source.kept, destination.kept
+    here, there = source.slots[row], destination.slots[k]
     for d in range(a.shape[1]):
         b[there, d] = a[here, d]
 
@@ -122,7 +122,7 @@ def copy_kept(source, row, destination, k):
 @outline
 def drop_cluster(chain, k):
     """Remove the empty cluster k; later ones move down by one, and its slot becomes the first free one."""
-    c = chain[0]
+    c = chain
     last = c.n_clusters[0] - 1
     slot = c.slots[k]
     for row in range(k, last):
@@ -150,11 +150,11 @@ def rebuild(model, law, chain):
     What is counted between clusters depends on the labels of other points: it must not be counted from both ends. So
     all points are in no cluster at first (their labels, negative, still tell which), and join one after another.
     """
-    c = chain[0]
+    c = chain
     c.sizes[:] = 0
     c.sums[:, :] = 0.0
     c.holder[0] = -1
-    counts = model[0].counts_between > 0
+    counts = model.counts_between > 0
     if counts:
         c.between[:, :] = 0
         for n in range(len(c.labels)):
@@ -166,7 +166,7 @@ def rebuild(model, law, chain):
             c.labels[n] = k
         if k >= 0:
             add_to_row(model, chain, n, k)
-            if law[0].keeps:
+            if law.keeps:
                 enter_kept(model, law, chain, n, k)
     c.age[0] = 0
 
@@ -174,12 +174,12 @@ def rebuild(model, law, chain):
 @outline
 def reset(model, law, chain, labels):
     """Put a chain at the partition `labels`, in canonical numbering; negative for points in no cluster."""
-    c = chain[0]
+    c = chain
     n_clusters = 0
     for n in range(len(labels)):
         c.labels[n] = max(labels[n], -1)
         n_clusters = max(n_clusters, labels[n] + 1)
-    c.n_clusters[0] = model[0].palette if model[0].palette > 0 else n_clusters
+    c.n_clusters[0] = model.palette if model.palette > 0 else n_clusters
     for k in range(len(c.slots)):
         c.slots[k] = c.rows[k] = k
     rebuild(model, law, chain)
@@ -195,7 +195,7 @@ def copy_array(source, destination):
 @outline
 def copy_chain(source, destination):
     """Copy a chain to one of the same capacity."""
-    a, b = source[0], destination[0]
+    a, b = source, destination
     copy_array(a.labels, b.labels)
     copy_array(a.sizes, b.sizes)
     copy_array(a.weights, b.weights)
@@ -220,7 +220,7 @@ def copy_chain(source, destination):
 @inner
 def rebuild_if_due(model, law, chain):
     """Count a finished sweep, and rebuild the sums every so many."""
-    age = chain[0].age
+    age = chain.age
     age[0] += 1
     if age[0] >= SWEEPS_BETWEEN_REBUILDS:
         rebuild(model, law, chain)
@@ -229,8 +229,8 @@ def rebuild_if_due(model, law, chain):
 @inner
 def choices(model, chain):
     """Return how many choices a point that is in no cluster has."""
-    palette = model[0].palette
-    return palette if palette > 0 else chain[0].n_clusters[0] + 1
+    palette = model.palette
+    return palette if palette > 0 else chain.n_clusters[0] + 1
 
 
 @inner
@@ -239,14 +239,14 @@ def has_room(model, chain):
 
     That one is for functionals, which may weigh a new cluster after the sweep: `predictive_density` does.
     """
-    return model[0].palette > 0 or chain[0].n_clusters[0] + 1 < len(chain[0].sizes)
+    return model.palette > 0 or chain.n_clusters[0] + 1 < len(chain.sizes)
 
 
 @inner
 def n_occupied(chain):
     """Return the number of clusters that are not empty; labels of a palette may be."""
-    sizes = chain[0].sizes
+    sizes = chain.sizes
     count = 0
-    for k in range(chain[0].n_clusters[0]):
+    for k in range(chain.n_clusters[0]):
         count += sizes[k] > 0
     return count

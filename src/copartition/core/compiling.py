@@ -1,79 +1,56 @@
 """How a Python function becomes a kernel: compiled when first used, kept on disk, never stale.
 
-Numba can hand one compiled function to another as an ordinary argument if its signature is declared (a
-``FunctionType``). That is how one step, compiled once, serves every target and every coupling. Two things have to be
-got right for it to be fast and safe.
+Three decorators make compiled functions:
 
-*Arguments go by reference.* A tuple of ten arrays passed by value is eighty words copied onto the stack, about 18 ns
-a call, more than the arithmetic of a small model. `reference` stores the tuple once and passes its address (4 ns);
-the callee reads the tuple back with ``pointer[0]``, and only the fields it uses are ever loaded.
+- ``kernel(signature)``: Python calls it;
+- ``hook(signature)``: kernels call it, by its address. That is how one sweep, compiled once, serves every target and
+  every coupling: their functions are fields of the states that it gets;
+- `inner`, `outline`, `inlined`: parts of kernels and hooks, which nobody calls from outside.
 
-*The cache knows what a kernel depends on*: see `copartition.core.cache`.
-
-From Python, kernels are called past Numba's dispatcher, which cannot convert tuples that hold functions. What it would
-have checked, the types of all arrays, is checked here (`copartition.core.types.check_of`).
+Arguments are numbers, arrays and states, which go by reference (`copartition.core.types`). A function that is in the
+cache is linked from there, without Numba (`copartition.core.loading`); else it is compiled (`copartition.core.parts`).
+The cache knows what a function depends on: see `copartition.core.cache`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import pickle
-import sys
 import threading
 import types as python_types
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-import numba
-from numba import types
-from numba.core import cgutils
-from numba.core.errors import NumbaError, NumbaRuntimeError
-from numba.extending import intrinsic
+from copartition.core import loading
+from copartition.core.announcing import compiling
+from copartition.core.cache import digest_of, file_for, setting
+from copartition.core.types import Signature, packer_of
 
-from copartition.core.announcing import announce_once
-from copartition.core.cache import CORE, digest_of, folder_for, numba_settings
-from copartition.core.complaints import complaint
-from copartition.core.parts import KernelCompiler, PartCompiler
-from copartition.core.types import check_of
+JIT_DISABLED = setting("DISABLE_JIT") not in ("", "0")
 
-JIT_DISABLED = bool(numba_settings.DISABLE_JIT)
+RESULTS = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "void": None}
 
-# Sums may be reordered, which lets loops run on vector registers, and products fused; NaN and infinity stay legal.
-# Without the runtime (_nrt) no array can be made inside a kernel, and none is counted: counting the uses of arrays,
-# with atomic instructions, took as long as the arithmetic.
-OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "_nrt": False,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-}
 
-PART: dict[str, Any] = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
+class Part:
+    """A function that is called by kernels only, with options of Numba."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.function = function
+        self.options = options
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+
+    def __repr__(self) -> str:
+        return f"<part {self.__module__}.{self.function.__qualname__}>"
 
 
 def part(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return the decorator of a function that is called by kernels only, with options of Numba."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        """Make a part of kernels of a function."""
-        compiled: Any = numba.njit(**(PART | options))(function)
-        if JIT_DISABLED:
-            return compiled
-        # One version for all numbers. Numba would compile another one for each number that is written in a call, and
-        # for each number that a variable begins with, which it finds out too late is not the only one.
-        fold = compiled._compiler.fold_argument_types
-
-        def fold_argument_types(arguments: Any, keywords: Any) -> tuple[Any, tuple[Any, ...]]:
-            signature, folded = fold(arguments, keywords)
-            return signature, tuple(types.unliteral(one) for one in folded)
-
-        compiled._compiler.fold_argument_types = fold_argument_types
-        return compiled
-
-    return decorate
+    return lambda function: function if JIT_DISABLED else Part(function, options)
 
 
 inner = part(forceinline=True)
@@ -85,44 +62,6 @@ inlined = part(inline="always")
 outline = part(forceinline=False)  # said, because Numba would take it over from the function that calls
 """The same for long functions, or such as are called once a sweep: kernels keep one copy of them that they call."""
 
-if JIT_DISABLED:
-
-    def reference(value: Any) -> tuple[Any]:
-        """Return what kernels read back with ``[0]``, as the compiled version does with an address."""
-        return (value,)
-
-    def member(pointer: Any, index: int) -> tuple[Any]:
-        """Return what kernels read back with ``[0]`` for a tuple within a tuple."""
-        return (pointer[0][index],)
-
-else:
-
-    @intrinsic
-    def reference(typing_context: Any, value: Any) -> Any:
-        """Return the address of a copy of `value` on the stack of the calling kernel.
-
-        The arrays are not counted as used by that copy, so the tuple itself must outlive the address: kernels take
-        the references of their own arguments, which do.
-        """
-
-        def store(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return cgutils.alloca_once_value(builder, arguments[0])
-
-        return types.CPointer(value)(value), store
-
-    @intrinsic(prefer_literal=True)
-    def member(typing_context: Any, pointer: Any, index: Any) -> Any:
-        """Return the address of a tuple within the tuple at an address: nothing is copied.
-
-        Which one must be a number that is known when the kernel is compiled.
-        """
-        place = index.literal_value
-
-        def find(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return cgutils.gep_inbounds(builder, arguments[0], 0, place)
-
-        return types.CPointer(pointer.dtype.types[place])(pointer, index), find
-
 
 class Kernel:
     """A function with a declared signature, compiled at its first use.
@@ -131,43 +70,58 @@ class Kernel:
     ----------
     function : callable
         The Python source of the kernel.
-    signature : numba signature
-        The types of its arguments and of its result.
+    signature : Signature
+        The kinds of its arguments and of its result.
+    from_python : bool
+        Whether Python calls it; kernels, if not.
     """
 
     _lock = threading.RLock()
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+    def __init__(self, function: Callable[..., Any], signature: Signature, from_python: bool = False) -> None:
         self.function = function
         self.signature = signature
+        self.from_python = from_python
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
         self.made_by: tuple[Callable[..., Kernel], tuple[Any, ...]] | None = None
-        self._compiled: Any = function if JIT_DISABLED else None
-        self._entry: Callable[..., Any] = function
-        self._checks: list[Callable[[Any], Any]] = []
+        self._address = 0
+        self._call: Any = function
+        self._packed: Any = None
 
     @property
-    def compiled(self) -> Any:
-        """The machine code, compiled or read from the cache when first asked for."""
-        if self._compiled is None:
-            with self._lock:
-                if self._compiled is None:
-                    compiled = _compile(self.function, self.signature)
-                    self._entry = compiled.overloads[tuple(self.signature.args)].entry_point
-                    self._checks = [check_of(kind) for kind in self.signature.args]
-                    self._compiled = compiled
-        return self._compiled
+    def address(self) -> int:
+        """Where the machine code is, compiled or read from the cache when first asked for."""
+        return self._address or self.find()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it need not be compiled."""
+        file = self._address == 0 and file_for(self.function, self.signature)
+        return not file or file.exists()
+
+    def find(self, place: int = 1, of: int = 1) -> int:
+        """Return the address; if it has to be compiled for that, say which of how many such functions it is."""
+        with self._lock:
+            if self._address == 0:
+                address = _machine_code(self, place, of)
+                if self.from_python:
+                    self._call = ctypes.CFUNCTYPE(RESULTS[self.signature.result.name], ctypes.c_char_p)(address)
+                    self._packed = packer_of(self.signature)
+                self._address = address
+        return self._address
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the machine code; kernels among the arguments, and in tuples, are passed as machine code too."""
+        """Call the machine code, if it may be called from Python; the function itself where nothing is compiled."""
         if JIT_DISABLED:
             return self.function(*arguments)
-        _ = self.compiled
-        if len(arguments) != len(self._checks):
-            raise TypeError(f"{self!r} takes {len(self._checks)} arguments, got {len(arguments)}.")
-        return self._entry(*[check(one) for check, one in zip(self._checks, arguments, strict=True)])
+        if not self.from_python:
+            raise TypeError(f"{self!r} is called by kernels only; NUMBA_DISABLE_JIT=1 runs it as plain Python.")
+        if len(arguments) != len(self.signature.arguments):
+            raise TypeError(f"{self!r} takes {len(self.signature.arguments)} arguments, got {len(arguments)}.")
+        _ = self.address
+        return self._call(self._packed(arguments))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.made_by is not None:
@@ -184,16 +138,26 @@ class Kernel:
 
 def prepare(*kernels: Kernel) -> None:
     """Compile kernels or read them from the cache now, so that their first use is not slower than the others."""
+    if JIT_DISABLED:
+        return
+    missing = [one for one in kernels if not one.is_there]
+    for place, one in enumerate(missing):
+        one.find(place + 1, len(missing))
     for one in kernels:
-        _ = one.compiled
+        one.find()
 
 
-def kernel(signature: Any, arguments: str = "") -> Callable[[Callable[..., Any]], Kernel]:
-    """Decorate a function to be compiled with `signature` when it is first used.
+def kernel(signature: Signature) -> Callable[[Callable[..., Any]], Kernel]:
+    """Decorate a function that Python calls, to be compiled with `signature` when it is first used."""
+    return lambda function: Kernel(function, signature, from_python=True)
+
+
+def hook(signature: Signature, arguments: str = "") -> Callable[[Callable[..., Any]], Kernel]:
+    """Decorate a function that kernels call, to be compiled with `signature` when it is first used.
 
     Parameters
     ----------
-    signature : numba signature
+    signature : Signature
     arguments : str, optional
         The names of the arguments, for functions that users write: their number is checked at once.
     """
@@ -236,53 +200,15 @@ def _find_kernel(module: str, qualified_name: str) -> Any:
     return found
 
 
-@lru_cache(maxsize=1)
-def _load_numba() -> None:
-    """Load the parts of Numba that know NumPy, but not SciPy with them, which takes longer than all the rest.
-
-    Numba tries whether SciPy's linear algebra can be imported. It is enough to know that SciPy is there: what needs it
-    tries again.
-    """
-    linalg: Any = import_module("numba.np.linalg")
-    if "numba.np.arraymath" in sys.modules or not hasattr(linalg, "ensure_blas") or find_spec("scipy") is None:
-        return
-    ensure_blas = linalg.ensure_blas
-    linalg.ensure_blas = lambda: None
-    try:
-        arraymath: Any = import_module("numba.np.arraymath")
-        arraymath.ensure_blas = ensure_blas
-    finally:
-        linalg.ensure_blas = ensure_blas
-
-
-def _compile(function: Callable[..., Any], signature: Any) -> Any:
-    _load_numba()
-    if not Path(function.__code__.co_filename).exists():
-        return _translate(function, signature, cache=False)  # typed in at a prompt: nothing to file it under
-    folder = folder_for(function)
-    if (function.__module__ or "").startswith(f"{CORE}.") and not any(folder.rglob("*.nbi")):
-        announce_once("compiling, once: about 20 s")
-    # Numba asks for the folder once, when the dispatcher is made; other people's functions must not land in ours.
-    before = numba_settings.CACHE_DIR
-    numba_settings.CACHE_DIR = str(folder)
-    try:
-        return _translate(function, signature, cache=True)
-    finally:
-        numba_settings.CACHE_DIR = before
-
-
-def _translate(function: Callable[..., Any], signature: Any, cache: bool) -> Any:
-    # A function that takes references is called by other kernels, the others by Python.
-    takes_references = any(isinstance(one, types.CPointer) for one in signature.args)
-    wrapper = "no_cpython_wrapper" if takes_references else "no_cfunc_wrapper"
-    options = OPTIONS | {"pipeline_class": KernelCompiler, wrapper: True}
-    try:
-        compiled = numba.njit(signature, cache=cache, **options)(function)
-    except (NumbaError, NumbaRuntimeError, NameError) as error:
-        raise complaint(function, error) from error
-    # Whenever a kernel is passed to another one, Numba looks up which of its versions fits and where it is, for longer
-    # than a small run takes. There is one version, and it stays where it is.
-    only = compiled.get_compile_result(signature)
-    only.library.get_pointer_to_function = lru_cache(only.library.get_pointer_to_function)
-    compiled.get_compile_result = lambda _: only
-    return compiled
+def _machine_code(one: Kernel, place: int, of: int) -> int:
+    """Return the address of the machine code of a function: from the cache, or compiled and kept there."""
+    file = file_for(one.function, one.signature)
+    kept = None if file is None else loading.read(file)
+    address = None if kept is None else loading.link(kept)
+    if address is None:
+        with compiling.one(place, of):
+            parts: Any = import_module("copartition.core.parts")  # and Numba with it
+            address, machine = parts.translate(one)
+        if file is not None and machine is not None:
+            loading.write(file, machine)
+    return address

@@ -11,8 +11,7 @@ from copartition.core import state
 FIELDS = {name: ", ".join(getattr(state, name)._fields) for name in ("Model", "Chain", "Pair", "Workspace")}
 
 HINTS: list[tuple[str, str]] = [
-    (r"Unknown attribute '(\w+)' of type (\w+)\(.*\)\*", "'{0}' is asked of a reference to a {1}: write [0].{0}"),
-    (r"Unknown attribute '(\w+)' of type (Model|Chain|Pair|Workspace)\(", "a {1} has no field '{0}', it has {fields}"),
+    (r"Unknown attribute '(\w+)' of type (Model|Chain|Pair|Workspace)\b", "a {1} has no field '{0}', it has {fields}"),
     (
         r"Untyped global name '(\w+)'.*<class 'function'>",
         "the function '{0}' that it calls must be decorated with numba.njit",

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from copartition.core.clusters import choices
-from copartition.core.compiling import inner, member
+from copartition.core.compiling import inner
 from copartition.core.exponential import LOWEST, exp_nonpositive
-from copartition.core.state import MODEL_X, MODEL_Y
 from copartition.core.status import DONE, IMPOSSIBLE, INVALID
 
 
 @inner
 def add_log_prior(model, chain, n_choices):
     """Add the log prior weights to the log weights of all choices; return the largest, NaN if one is NaN."""
-    m = model[0]
-    c = chain[0]
+    m = model
+    c = chain
     weights, sizes, log_size = c.weights, c.sizes, m.log_size
     existing = n_choices if m.palette > 0 else n_choices - 1
     top = -np.inf
@@ -59,10 +58,10 @@ def exponentiate(weights, n_choices, top):
 @inner
 def predict(model, law, chain, n_choices, n):
     """Leave the log predictive densities of point n in the weights, to the power at which the chain is tempered."""
-    law[0].log_predictive(model, chain, n_choices, n)
-    power = model[0].power
+    law.log_predictive(model, chain, n_choices, n)
+    power = model.power
     if power != 1.0:
-        weights = chain[0].weights
+        weights = chain.weights
         for k in range(n_choices):
             weights[k] *= power
 
@@ -73,7 +72,7 @@ def forbid(model, chain, n_choices, n):
 
     These are clusters of points of another kind; and all but its own for a point whose cluster is known.
     """
-    m, c = model[0], chain[0]
+    m, c = model, chain
     home = c.holder[0] if m.pinned[n] else -1
     for k in range(n_choices):
         if (home >= 0 and k != home) or (c.sizes[k] > 0 and c.kinds[k] != m.kinds[n]):
@@ -83,11 +82,11 @@ def forbid(model, chain, n_choices, n):
 @inner
 def weigh(model, law, chain, n_choices, n):
     """Compute the conditional law of point n, which is in no cluster; return the sum of the weights."""
-    weights = chain[0].weights
+    weights = chain.weights
     for k in range(n_choices):
         weights[k] = np.nan  # so that a function that forgets a choice is found out
     predict(model, law, chain, n_choices, n)
-    if len(model[0].pinned) > 0:
+    if len(model.pinned) > 0:
         forbid(model, chain, n_choices, n)
     return exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
 
@@ -95,9 +94,9 @@ def weigh(model, law, chain, n_choices, n):
 @inner
 def weigh_both(pair, law, x, y, n):
     """Compute the conditional laws of point n in two chains, the sums of their weights as totals; return a status."""
-    model_x, model_y = member(pair, MODEL_X), member(pair, MODEL_Y)
-    x[0].total[0] = total_x = weigh(model_x, law, x, choices(model_x, x), n)
-    y[0].total[0] = total_y = weigh(model_y, law, y, choices(model_y, y), n)
+    model_x, model_y = pair.model_x, pair.model_y
+    x.total[0] = total_x = weigh(model_x, law, x, choices(model_x, x), n)
+    y.total[0] = total_y = weigh(model_y, law, y, choices(model_y, y), n)
     if not total_x > 0.0:
         return refusal_of(total_x)
     if not total_y > 0.0:

@@ -15,28 +15,14 @@ pairs that do not meet; their sum is then truncated, and they are marked.
 
 from __future__ import annotations
 
-from numba import types
-
 from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORED, FINISHED, TOGETHER, Batch
 from copartition.core.books import have_met, recount_pair
-from copartition.core.compiling import inner, kernel, member, outline, reference
+from copartition.core.compiling import inner, kernel, outline
 from copartition.core.starts import place_start
-from copartition.core.state import (
-    MODEL_X,
-    MODEL_Y,
-    PLACE,
-    STEPS,
-    Coupled,
-    Functionals,
-    Law,
-    Model,
-    Pair,
-    Stepper,
-    X,
-    Y,
-)
+from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Law, Pair, Stepper
 from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, RECORD_FULL
-from copartition.core.types import type_of
+from copartition.core.steps import step_alone, step_together
+from copartition.core.types import int64
 
 # --- looking at the states -------------------------------------------------------------------------------------------
 
@@ -61,7 +47,7 @@ def write_down(record, labels, weight):
 @inner
 def evaluate_all(model, law, chain, functionals, out):
     """Write the components of all functionals to `out`."""
-    f = functionals[0]
+    f = functionals
     for k in range(f.used):
         own_parameters = f.parameters[f.first_parameter[k] : f.first_parameter[k + 1]]
         own_out = out[f.first_component[k] : f.first_component[k + 1]]
@@ -74,7 +60,7 @@ def look(law, pair, functionals, batch):
 
     Where functionals are written in Python this is called twice: it asks for their values, and then uses them.
     """
-    b = batch[0]
+    b = batch
     tally, times, diary, about = b.tally, b.times, b.diary, b.question.about
     t, total, h_x, h_y = tally.time[0], tally.total, tally.h_x, tally.h_y
     # After the meeting only x goes on, and its numbers with it.
@@ -96,13 +82,13 @@ def look(law, pair, functionals, batch):
                 return ASKING
             about[0] = 0
         else:
-            evaluate_all(member(pair, MODEL_X), law, member(pair, X), functionals, h_x)
+            evaluate_all(pair.model_x, law, pair.x, functionals, h_x)
             if both:
-                evaluate_all(member(pair, MODEL_Y), law, member(pair, Y), functionals, h_y)
+                evaluate_all(pair.model_y, law, pair.y, functionals, h_y)
     weight = correction_weight(t, times.burn_in, times.horizon, times.lag) if corrected else 0
     if recorded:
-        write_down(b.record, pair[0].x.labels, weight + 1 if averaged else weight)
-        write_down(b.record, pair[0].y.labels, -weight)
+        write_down(b.record, pair.x.labels, weight + 1 if averaged else weight)
+        write_down(b.record, pair.y.labels, -weight)
     if averaged:
         for c in range(len(total)):
             total[c] += h_x[c]
@@ -113,7 +99,7 @@ def look(law, pair, functionals, batch):
             total[c] += weight * (h_x[c] - h_y[c])
     if noted:
         line = diary.written[0]
-        diary.distances[line] = pair[0].distance[0]
+        diary.distances[line] = pair.distance[0]
         for c in range(diary.differences.shape[1]):
             diary.differences[line, c] = h_x[c] - h_y[c] if compared else 0.0
         diary.written[0] += 1
@@ -126,7 +112,7 @@ def look(law, pair, functionals, batch):
 @inner
 def next_stage(pair, batch):
     """Move on to the next stage where the time for it has come."""
-    times, tally = batch[0].times, batch[0].tally
+    times, tally = batch.times, batch.tally
     t, stage = tally.time[0], tally.stage
     if stage[0] == AHEAD and t == times.lag:
         stage[0] = TOGETHER
@@ -142,18 +128,17 @@ def next_stage(pair, batch):
 
 
 @outline
-def begin_one(model, law, chain, stepper, batch, random):
+def begin_one(model, law, chain, batch, random):
     """Put a chain at its start; return a status, and leave where it stopped in the place of the progress."""
-    b = batch[0]
+    b = batch
     progress = b.tally.progress
-    progress[STEPS] = progress[PLACE] = 0
+    progress[STEPS] = progress[MOVE] = progress[PLACE] = 0
     status = place_start(model, law, chain, random, b.start, b.order)
     if status != DONE:
         progress[PLACE] = b.order[0]
         return status
-    moves = reference(b.start_moves)
     while progress[STEPS] < b.start_steps:
-        status = stepper[0].alone(model, law, chain, moves, random, progress)
+        status = step_alone(model, law, chain, b.start_stepper, random, progress)
         if status != DONE:
             return status
     progress[STEPS] = 0
@@ -161,45 +146,44 @@ def begin_one(model, law, chain, stepper, batch, random):
 
 
 @outline
-def begin_replicate(law, pair, stepper, batch, random):
+def begin_replicate(law, pair, batch, random):
     """Put both chains at their starts and set the tally to nothing; return a status."""
-    x, y = member(pair, X), member(pair, Y)
-    tally = batch[0].tally
+    x, y = pair.x, pair.y
+    tally = batch.tally
     tally.time[0] = tally.meeting_time[0] = 0
     tally.is_new[0] = 1
     tally.is_joined[0] = 0
     tally.stage[0] = AHEAD
-    tally.cost[0] = 2 * batch[0].start_steps
-    pair[0].distance[0] = 0
-    batch[0].question.about[0] = 0
-    batch[0].record.written[0] = 0
+    tally.cost[0] = 2 * batch.start_steps
+    pair.distance[0] = 0
+    batch.question.about[0] = 0
+    batch.record.written[0] = 0
     for c in range(len(tally.total)):
         tally.total[c] = 0.0
     for c in range(len(tally.plain)):
         tally.plain[c] = 0.0
-    status = begin_one(member(pair, MODEL_X), law, x, stepper, batch, random)
+    status = begin_one(pair.model_x, law, x, batch, random)
     if status != DONE:
         return status
-    return begin_one(member(pair, MODEL_Y), law, y, stepper, batch, random)
+    return begin_one(pair.model_y, law, y, batch, random)
 
 
 @outline
 def join_chains(pair, batch):
     """Count the books of the pair when y joins; return a status."""
-    tally = batch[0].tally
+    tally = batch.tally
     if tally.is_joined[0]:
         return DONE
     recount_pair(pair)
     tally.is_joined[0] = 1
-    return JOINED if batch[0].stops == AT_EVERY_END else DONE
+    return JOINED if batch.stops == AT_EVERY_END else DONE
 
 
 @outline
-def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, limit):
+def advance_replicate(law, pair, stepper, coupled, functionals, batch, limit):
     """Go on with a replicate until it ends or x has made `limit` steps in all; return a status."""
-    tally, lag = batch[0].tally, batch[0].times.lag
-    random = batch[0].seeds[batch[0].ended[0]]
-    x, moves, rule = member(pair, X), reference(stepper[0].moves), reference(coupled[0].rule)
+    tally, lag = batch.tally, batch.times.lag
+    random = batch.seeds[batch.ended[0]]
     while True:
         if tally.is_new[0]:
             status = join_chains(pair, batch) if tally.time[0] == lag else DONE
@@ -213,9 +197,9 @@ def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, li
             return DONE
         together = tally.stage[0] == TOGETHER
         if together:
-            status = coupled[0].together(model, law, pair, moves, rule, random, tally.progress)
+            status = step_together(law, pair, stepper, coupled, random, tally.progress)
         else:
-            status = stepper[0].alone(member(pair, MODEL_X), law, x, moves, random, tally.progress)
+            status = step_alone(pair.model_x, law, pair.x, stepper, random, tally.progress)
         if status != DONE:
             return status
         tally.time[0] += 1
@@ -226,7 +210,7 @@ def advance_replicate(model, law, pair, stepper, coupled, functionals, batch, li
 @outline
 def end_replicate(batch):
     """Write down what the replicate came to, and move on to the next."""
-    b = batch[0]
+    b = batch
     i = b.ended[0]
     kept = b.times.horizon - b.times.burn_in + 1
     for c in range(b.values.shape[1]):
@@ -240,37 +224,30 @@ def end_replicate(batch):
     b.has_begun[0] = 0
 
 
-@kernel(
-    types.int64(
-        *[type_of(one) for one in (Model, Law, Pair, Stepper, Coupled, Functionals, Batch)],
-        types.int64,
-    )
-)
-def run_batch(model, law, pair, stepper, coupled, functionals, batch, sweeps):
+@kernel(int64(Law, Pair, Stepper, Coupled, Functionals, Batch, int64))
+def run_batch(law, pair, stepper, coupled, functionals, batch, sweeps):
     """Run the replicates of a batch until all have ended or about `sweeps` sweeps have been made; return a status.
 
     Changed in place: `pair` and `batch`. If there is no room for more clusters it goes on in a larger pair; a replicate
     that had not begun yet begins again, with its seed restored.
     """
-    m, functions, p, s = reference(model), reference(law), reference(pair), reference(stepper)
-    c, f, b = reference(coupled), reference(functionals), reference(batch)
     progress = batch.tally.progress
     while batch.ended[0] < len(batch.seeds) and sweeps > 0:
         if batch.has_begun[0] == 0:
-            status = begin_replicate(functions, p, s, b, batch.seeds[batch.ended[0]])
+            status = begin_replicate(law, pair, batch, batch.seeds[batch.ended[0]])
             if status != DONE:
                 batch.stopped_at[0] = progress[PLACE]
                 return status
             batch.has_begun[0] = 1
         before = progress[STEPS]
-        status = advance_replicate(m, functions, p, s, c, f, b, before + sweeps)
+        status = advance_replicate(law, pair, stepper, coupled, functionals, batch, before + sweeps)
         if status != DONE:
             batch.stopped_at[0] = progress[PLACE]
             return status
         sweeps -= progress[STEPS] - before
         if batch.tally.stage[0] >= FINISHED:
             is_unmet = batch.tally.stage[0] == CENSORED
-            end_replicate(b)
+            end_replicate(batch)
             if batch.stops == AT_EVERY_END or (batch.stops == AT_UNMET and is_unmet):
                 return DONE
     return DONE

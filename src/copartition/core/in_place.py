@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 
 from copartition.core.clusters import let_go, put_in, take_out
-from copartition.core.compiling import inner, outline
+from copartition.core.compiling import hook, inner, outline
 from copartition.core.proposals import (
     ACCEPTED,
     REJECTED,
@@ -34,18 +34,22 @@ from copartition.core.proposals import (
     UNDEFINED,
     forced_side,
     gather,
+    is_forbidden,
     log_prior_of_split,
+    make_moves,
+    make_moves_of_both,
 )
 from copartition.core.random import uniform_of
+from copartition.core.state import SplitMerge, move_signatures
 
 SCANS = 4  # before the last one
 MOST_LOG = 700.0  # exp of more is no number
 
 
 @inner
-def leave_pinned_out(model, moves, count):
+def leave_pinned_out(model, room, count):
     """Leave points whose cluster is known out of the list of those that are dealt out; return how many are left."""
-    members, pinned = moves[0].room.members, model[0].pinned
+    members, pinned = room.members, model.pinned
     left = 0
     for position in range(count):
         members[left] = members[position]
@@ -54,29 +58,29 @@ def leave_pinned_out(model, moves, count):
 
 
 @inner
-def take_members_out(model, law, chain, moves, count):
+def take_members_out(model, law, chain, room, count):
     """Take the points that are dealt out out of their clusters."""
     for position in range(count):
-        n = moves[0].room.members[position]
+        n = room.members[position]
         take_out(model, chain, n)
         let_go(model, law, chain, n)
 
 
 @outline
-def scan(model, law, chain, moves, draw, count, number):
+def scan(model, law, chain, room, draw, count, number):
     """Let all points that are dealt out choose between the clusters of i and j; return the log probability of it.
 
     `number` tells which numbers of the key they use.
     """
-    c = chain[0]
-    labels, sizes, log_size = c.labels, c.sizes, model[0].log_size
+    c = chain
+    labels, sizes, log_size = c.labels, c.sizes, model.log_size
     row_i, row_j = labels[draw.i], labels[draw.j]
     log_q = 0.0
     for position in range(count):
-        n = moves[0].room.members[position]
+        n = room.members[position]
         if labels[n] >= 0:
             take_out(model, chain, n)
-        lead = model[0].power * law[0].log_odds(model, chain, row_i, row_j, n)
+        lead = model.power * law.log_odds(model, chain, row_i, row_j, n)
         lead += log_size[sizes[row_i]] - log_size[sizes[row_j]]
         to_i = uniform_of(draw.key, n + number * len(labels)) < 1.0 / (1.0 + math.exp(min(-lead, MOST_LOG)))
         log_q -= log_one_plus_exp(-lead if to_i else lead)
@@ -85,20 +89,20 @@ def scan(model, law, chain, moves, draw, count, number):
 
 
 @outline
-def lead_back(model, law, chain, moves, draw, count, enough):
+def lead_back(model, law, chain, room, draw, count, enough):
     """Put all points that are dealt out back to where they were; return the log probability with which they would go.
 
     The sides are noted in ``moved``. Probabilities are no longer computed once their product is not `enough`.
     """
-    c, room = chain[0], moves[0].room
-    labels, sizes, log_size, members, sides = c.labels, c.sizes, model[0].log_size, room.members, room.moved
+    c = chain
+    labels, sizes, log_size, members, sides = c.labels, c.sizes, model.log_size, room.members, room.moved
     row_i, row_j = labels[draw.i], labels[draw.j]
     log_q = 0.0
     for position in range(count):
         n = members[position]
         take_out(model, chain, n)
         if not log_q < enough:
-            lead = model[0].power * law[0].log_odds(model, chain, row_i, row_j, n)
+            lead = model.power * law.log_odds(model, chain, row_i, row_j, n)
             lead += log_size[sizes[row_i]] - log_size[sizes[row_j]]
             log_q -= log_one_plus_exp(lead if sides[position] else -lead)
         put_in(model, law, chain, n, row_j if sides[position] else row_i)
@@ -114,7 +118,7 @@ def log_one_plus_exp(x):
 @outline
 def absorb(model, law, chain, lost, kept):
     """Move all points of one cluster into another; the first one disappears."""
-    c = chain[0]
+    c = chain
     left = c.sizes[lost]
     for n in range(len(c.labels)):
         if c.labels[n] == lost:
@@ -127,31 +131,31 @@ def absorb(model, law, chain, lost, kept):
 
 
 @outline
-def launch(model, law, chain, moves, draw, count):
+def launch(model, law, chain, room, draw, count):
     """Deal out the points of a move, which are in no cluster, and let them choose again a few times."""
     for number in range(SCANS + 1):
-        scan(model, law, chain, moves, draw, count, number)
+        scan(model, law, chain, room, draw, count, number)
 
 
 @outline
-def split_in_place(model, law, chain, moves, draw):
+def split_in_place(model, law, chain, room, draw):
     """Propose to split the cluster that i and j share; return what became of it."""
-    c = chain[0]
+    c = chain
     new = c.n_clusters[0]
-    count = gather(chain, moves, draw.i, draw.j)
+    count = gather(chain, room, draw.i, draw.j)
     leaving = draw.j
-    if len(model[0].pinned) > 0:
-        count = leave_pinned_out(model, moves, count)
+    if len(model.pinned) > 0:
+        count = leave_pinned_out(model, room, count)
         leaving = draw.i if forced_side(model, draw) == 1 else draw.j
-    moves[0].room.dealt[0] += (SCANS + 2) * count
-    take_members_out(model, law, chain, moves, count)
+    room.dealt[0] += (SCANS + 2) * count
+    take_members_out(model, law, chain, room, count)
     take_out(model, chain, leaving)
     put_in(model, law, chain, leaving, new)
-    launch(model, law, chain, moves, draw, count)
-    log_q = scan(model, law, chain, moves, draw, count, SCANS + 1)
+    launch(model, law, chain, room, draw, count)
+    log_q = scan(model, law, chain, room, draw, count, SCANS + 1)
     row_i, row_j = c.labels[draw.i], c.labels[draw.j]
     log_ratio = log_prior_of_split(model, new, c.sizes[row_i], c.sizes[row_j])
-    log_ratio -= model[0].power * law[0].log_merge(model, chain, row_i, row_j)
+    log_ratio -= model.power * law.log_merge(model, chain, row_i, row_j)
     if math.log(1.0 - draw.u) <= log_ratio - log_q:
         return ACCEPTED
     absorb(model, law, chain, new, row_i + row_j - new)
@@ -159,28 +163,28 @@ def split_in_place(model, law, chain, moves, draw):
 
 
 @outline
-def merge_in_place(model, law, chain, moves, draw):
+def merge_in_place(model, law, chain, room, draw):
     """Propose to merge the clusters of i and j; return what became of it."""
-    c = chain[0]
+    c = chain
     row_i, row_j = c.labels[draw.i], c.labels[draw.j]
     log_u = math.log(max(draw.u, SMALLEST))
-    log_ratio = model[0].power * law[0].log_merge(model, chain, row_i, row_j)
+    log_ratio = model.power * law.log_merge(model, chain, row_i, row_j)
     log_ratio -= log_prior_of_split(model, c.n_clusters[0] - 1, c.sizes[row_i], c.sizes[row_j])
     if log_ratio != log_ratio:
         return UNDEFINED
     if not log_u <= log_ratio:
         return REJECTED
-    count = gather(chain, moves, draw.i, draw.j)
-    if len(model[0].pinned) > 0:
-        if not can_be_undone(model, chain, moves, draw, count):
+    count = gather(chain, room, draw.i, draw.j)
+    if len(model.pinned) > 0:
+        if not can_be_undone(model, chain, room, draw, count):
             return REJECTED
-        count = leave_pinned_out(model, moves, count)
+        count = leave_pinned_out(model, room, count)
     for position in range(count):
-        moves[0].room.moved[position] = c.labels[moves[0].room.members[position]] == row_j
-    moves[0].room.dealt[0] += (SCANS + 2) * count
-    take_members_out(model, law, chain, moves, count)
-    launch(model, law, chain, moves, draw, count)
-    log_q = lead_back(model, law, chain, moves, draw, count, log_u - log_ratio)
+        room.moved[position] = c.labels[room.members[position]] == row_j
+    room.dealt[0] += (SCANS + 2) * count
+    take_members_out(model, law, chain, room, count)
+    launch(model, law, chain, room, draw, count)
+    log_q = lead_back(model, law, chain, room, draw, count, log_u - log_ratio)
     if log_q != log_q:
         return UNDEFINED
     if not log_u <= log_ratio + log_q:
@@ -190,12 +194,37 @@ def merge_in_place(model, law, chain, moves, draw):
 
 
 @inner
-def can_be_undone(model, chain, moves, draw, count):
+def can_be_undone(model, chain, room, draw, count):
     """Tell whether a split could lead to the present clusters of i and j, where some points are known."""
-    labels = chain[0].labels
+    labels = chain.labels
     home = labels[draw.j] if forced_side(model, draw) == 1 else labels[draw.i]
     for position in range(count):
-        n = moves[0].room.members[position]
-        if model[0].pinned[n] and labels[n] != home:
+        n = room.members[position]
+        if model.pinned[n] and labels[n] != home:
             return False
     return True
+
+
+@outline
+def move_in_place(model, law, chain, room, draw):
+    """Make the split-merge move that these random numbers stand for; return what became of it."""
+    if len(model.pinned) > 0 and is_forbidden(model, draw):
+        return REJECTED
+    if chain.labels[draw.i] == chain.labels[draw.j]:
+        return split_in_place(model, law, chain, room, draw)
+    return merge_in_place(model, law, chain, room, draw)
+
+
+alone_signature, together_signature = move_signatures(SplitMerge)
+
+
+@hook(alone_signature)
+def split_merge_in_place_alone(model, law, chain, room, random, progress):
+    """Split-merge moves in the chain itself, as a move of one chain."""
+    return make_moves(move_in_place, model, law, chain, room, random, progress)
+
+
+@hook(together_signature)
+def split_merge_in_place_together(law, pair, room, rule, random, progress):
+    """Split-merge moves in the chains themselves, as a move of two chains."""
+    return make_moves_of_both(move_in_place, law, pair, room, random, progress)

@@ -39,7 +39,7 @@ def part(there, back, row, column):
 @inner
 def take_out_of_matched(model, chain, n, there, back, matching):
     """Take point n out of a chain; a cluster that disappears leaves the matching too, if there is one."""
-    c = chain[0]
+    c = chain
     k = c.labels[n]
     count = c.n_clusters[0]
     take_out(model, chain, n)
@@ -53,7 +53,7 @@ def find_best(pair, row):
 
     The first one of those with as many.
     """
-    p = pair[0]
+    p = pair
     o, w = p.overlaps, p.work
     best, favourite = 0, -1
     cell = o.first_in_row[p.x.slots[row]]
@@ -73,7 +73,7 @@ def match_clusters(model, pair):
     Clusters with nothing in common are not matched, except that all labels of a palette are. Returns the number of
     points that are in clusters that go with each other in both chains.
     """
-    p = pair[0]
+    p = pair
     there, back, best, favourite = p.matched.there, p.matched.back, p.work.best, p.work.partner
     n_x = p.x.n_clusters[0]
     # Later rows are of no cluster, and those of the new ones are joined for every point. There may be very many.
@@ -96,7 +96,7 @@ def match_clusters(model, pair):
             shared += most
         else:
             find_best(pair, chosen)
-    if model[0].palette > 0:
+    if model.palette > 0:
         column = 0
         for row in range(n_x):
             if there[row] < 0:

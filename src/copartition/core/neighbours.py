@@ -8,12 +8,11 @@ once, from data and law only, before any chain starts.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from copartition.core.compiling import inner, kernel, reference
+from copartition.core.compiling import inner, kernel
 from copartition.core.split_merge import grow
 from copartition.core.state import Chain, Law, Model
-from copartition.core.types import float1, int1, narrow2, type_of
+from copartition.core.types import float1, int1, narrow2, void
 
 
 @inner
@@ -36,20 +35,19 @@ def insert(values, names, count, value, name):
     return count + 1
 
 
-@kernel(types.void(type_of(Model), type_of(Law), type_of(Chain), int1, int1, float1, narrow2))
+@kernel(void(Model, Law, Chain, int1, int1, float1, narrow2))
 def rank_neighbours(model, law, chain, points, candidates, values, nearest):
     """Write the candidates that are nearest to each point into a row of `nearest`, the nearest first.
 
     `chain` has a row for each candidate and one more, all of them empty; `values` is scratch, as long as the rows of
     `nearest`, which hold -1 where there are not so many.
     """
-    m, functions, c = reference(model), reference(law), reference(chain)
     for k in range(len(candidates)):
-        grow(m, functions, c, candidates[k], k, law.keeps)
+        grow(model, law, chain, candidates[k], k, law.keeps)
     for line in range(len(points)):
         n = points[line]
         names = nearest[line]
-        law.log_predictive(m, c, len(candidates), n)
+        law.log_predictive(model, chain, len(candidates), n)
         count = 0
         for k in range(len(candidates)):
             if candidates[k] != n and chain.weights[k] == chain.weights[k]:

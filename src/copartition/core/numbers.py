@@ -30,10 +30,10 @@ import math
 import numpy as np
 
 from copartition.core.clusters import copy_array
-from copartition.core.compiling import inner, member, outline
+from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import exponentiate
 from copartition.core.random import draw, uniform
-from copartition.core.state import MODEL_X, MODEL_Y, X, Y
+from copartition.core.state import Room, move_signatures
 from copartition.core.status import DONE, NO_NUMBER
 
 FIRST, LAST, GRID, OF_DATA = range(4)  # columns of ``Unknown.groups``
@@ -44,13 +44,13 @@ LOG_AGREEMENT = math.log(AGREEMENT)
 @inner
 def has_numbers(model):
     """Tell whether numbers are unknown."""
-    return len(model[0].numbers) > 0
+    return len(model.numbers) > 0
 
 
 @inner
 def numbers_agree(pair):
     """Tell whether all numbers of two chains are equal."""
-    of_x, of_y = pair[0].model_x.numbers, pair[0].model_y.numbers
+    of_x, of_y = pair.model_x.numbers, pair.model_y.numbers
     different = 0
     for i in range(len(of_x)):
         different += of_x[i] != of_y[i]
@@ -60,7 +60,7 @@ def numbers_agree(pair):
 @inner
 def others_agree(pair, group):
     """Tell whether all numbers of two chains but those of a group are equal."""
-    of_x, of_y, groups = pair[0].model_x.numbers, pair[0].model_y.numbers, pair[0].model_x.unknown.groups
+    of_x, of_y, groups = pair.model_x.numbers, pair.model_y.numbers, pair.model_x.unknown.groups
     for i in range(len(of_x)):
         if of_x[i] != of_y[i] and not groups[group, FIRST] <= i < groups[group, LAST]:
             return False
@@ -73,14 +73,14 @@ def others_agree(pair, group):
 @inner
 def is_of_prior(model, group):
     """Tell whether a group is the number of the prior of the partition."""
-    unknown = model[0].unknown
+    unknown = model.unknown
     return len(unknown.prior_tables) > 0 and group == len(unknown.groups) - 1
 
 
 @outline
 def weigh_prior(model, chain):
     """Leave the log prior of the partition for every value of the number of the prior in the weights."""
-    m, c = model[0], chain[0]
+    m, c = model, chain
     tables, weights = m.unknown.prior_tables, m.unknown.weights
     n_clusters, rows = c.n_clusters[0], len(m.log_size)
     for i in range(len(tables)):
@@ -93,7 +93,7 @@ def weigh_prior(model, chain):
 @outline
 def renew_prior(model):
     """Look up the tables of the prior for the present value of its number."""
-    m = model[0]
+    m = model
     u = m.unknown
     group = len(u.groups) - 1
     value, grid = m.numbers[u.groups[group, FIRST]], u.grids[u.groups[group, GRID]]
@@ -109,16 +109,16 @@ def renew_prior(model):
 @outline
 def renew_all(model, law, chain):
     """Bring all that depends on numbers up to date."""
-    law[0].renew(model, chain)
-    if len(model[0].unknown.prior_tables) > 0:
+    law.renew(model, chain)
+    if len(model.unknown.prior_tables) > 0:
         renew_prior(model)
 
 
 @outline
 def begin_numbers(model, law, chain):
     """Put the numbers of a chain, which is then in no partition, where they are before the first draw."""
-    copy_array(model[0].unknown.initial, model[0].numbers)
-    chain[0].n_clusters[0] = 0
+    copy_array(model.unknown.initial, model.numbers)
+    chain.n_clusters[0] = 0
     renew_all(model, law, chain)
 
 
@@ -128,13 +128,13 @@ def begin_numbers(model, law, chain):
 @outline
 def weigh_grid(model, law, chain, group):
     """Leave the conditional law of a number on a grid in its weights; return their sum, NaN if one is not defined."""
-    m = model[0]
+    m = model
     weights, log_prior = m.unknown.weights, m.unknown.log_priors[m.unknown.groups[group, GRID]]
     power = m.power if m.unknown.groups[group, OF_DATA] else 1.0
     if is_of_prior(model, group):
         weigh_prior(model, chain)
     else:
-        law[0].weigh_number(model, chain, group)
+        law.weigh_number(model, chain, group)
     top = -np.inf
     for i in range(len(weights)):
         weights[i] = power * weights[i] + log_prior[i]
@@ -147,16 +147,16 @@ def weigh_grid(model, law, chain, group):
 @inner
 def set_number(model, group, i):
     """Let the number of a group be the i-th value of its grid."""
-    u = model[0].unknown
-    model[0].numbers[u.groups[group, FIRST]] = u.grids[u.groups[group, GRID], i]
+    u = model.unknown
+    model.numbers[u.groups[group, FIRST]] = u.grids[u.groups[group, GRID], i]
 
 
 @outline
 def draw_group(model, law, chain, group, random):
     """Draw the numbers of a group; return a status."""
-    u = model[0].unknown
+    u = model.unknown
     if u.groups[group, GRID] < 0:
-        law[0].draw_numbers(model, chain, group, random)
+        law.draw_numbers(model, chain, group, random)
         return DONE
     total = weigh_grid(model, law, chain, group)
     if not total > 0.0:
@@ -168,7 +168,7 @@ def draw_group(model, law, chain, group, random):
 @outline
 def draw_numbers(model, law, chain, random):
     """Draw all numbers of a chain given its partition; return a status."""
-    for group in range(len(model[0].unknown.groups)):
+    for group in range(len(model.unknown.groups)):
         status = draw_group(model, law, chain, group, random)
         if status != DONE:
             return status
@@ -200,10 +200,10 @@ def draw_remainder(of_x, total_x, of_y, total_y, level):
 @outline
 def draw_both_on_grid(pair, law, group, random):
     """Draw a number on a grid in both chains by the maximal coupling; return a status."""
-    model_x, model_y = member(pair, MODEL_X), member(pair, MODEL_Y)
-    of_x, of_y = model_x[0].unknown.weights, model_y[0].unknown.weights
-    total_x = weigh_grid(model_x, law, member(pair, X), group)
-    total_y = weigh_grid(model_y, law, member(pair, Y), group)
+    model_x, model_y = pair.model_x, pair.model_y
+    of_x, of_y = model_x.unknown.weights, model_y.unknown.weights
+    total_x = weigh_grid(model_x, law, pair.x, group)
+    total_y = weigh_grid(model_y, law, pair.y, group)
     if not (total_x > 0.0 and total_y > 0.0):
         return NO_NUMBER
     i = draw(of_x, len(of_x), uniform(random) * total_x)
@@ -226,21 +226,21 @@ def log_uniform(random):
 @outline
 def draw_both_by_rejection(pair, law, group, random):
     """Draw the numbers of a group in both chains, as a rule the same."""
-    model_x, model_y, x, y = member(pair, MODEL_X), member(pair, MODEL_Y), member(pair, X), member(pair, Y)
-    first, last = model_x[0].unknown.groups[group, FIRST], model_x[0].unknown.groups[group, LAST]
-    of_x, of_y = model_x[0].numbers[first:last], model_y[0].numbers[first:last]
-    law[0].draw_numbers(model_x, x, group, random)
-    log_p = law[0].log_density_of_numbers(model_x, x, group, of_x)
-    log_q = law[0].log_density_of_numbers(model_y, y, group, of_x)
+    model_x, model_y, x, y = pair.model_x, pair.model_y, pair.x, pair.y
+    first, last = model_x.unknown.groups[group, FIRST], model_x.unknown.groups[group, LAST]
+    of_x, of_y = model_x.numbers[first:last], model_y.numbers[first:last]
+    law.draw_numbers(model_x, x, group, random)
+    log_p = law.log_density_of_numbers(model_x, x, group, of_x)
+    log_q = law.log_density_of_numbers(model_y, y, group, of_x)
     if not (log_p == log_p and log_q == log_q):
         return NO_NUMBER
     if log_uniform(random) <= LOG_AGREEMENT + log_q - log_p:
         copy_array(of_x, of_y)
         return DONE
     while True:
-        law[0].draw_numbers(model_y, y, group, random)
-        log_p = law[0].log_density_of_numbers(model_x, x, group, of_y)
-        log_q = law[0].log_density_of_numbers(model_y, y, group, of_y)
+        law.draw_numbers(model_y, y, group, random)
+        log_p = law.log_density_of_numbers(model_x, x, group, of_y)
+        log_q = law.log_density_of_numbers(model_y, y, group, of_y)
         if not (log_p == log_p and log_q == log_q):
             return NO_NUMBER
         if log_uniform(random) > min(log_p - log_q, LOG_AGREEMENT):
@@ -250,13 +250,13 @@ def draw_both_by_rejection(pair, law, group, random):
 @outline
 def draw_numbers_of_both(pair, law, random):
     """Draw all numbers of two chains given their partitions; return a status."""
-    model_x, model_y, x, y = member(pair, MODEL_X), member(pair, MODEL_Y), member(pair, X), member(pair, Y)
-    groups = model_x[0].unknown.groups
+    model_x, model_y, x, y = pair.model_x, pair.model_y, pair.x, pair.y
+    groups = model_x.unknown.groups
     for group in range(len(groups)):
-        if pair[0].distance[0] == 0 and others_agree(pair, group):
+        if pair.distance[0] == 0 and others_agree(pair, group):
             status = draw_group(model_x, law, x, group, random)
             for i in range(groups[group, FIRST], groups[group, LAST]):
-                model_y[0].numbers[i] = model_x[0].numbers[i]
+                model_y.numbers[i] = model_x.numbers[i]
         elif groups[group, GRID] >= 0:
             status = draw_both_on_grid(pair, law, group, random)
         else:
@@ -266,3 +266,20 @@ def draw_numbers_of_both(pair, law, random):
     renew_all(model_x, law, x)
     renew_all(model_y, law, y)
     return DONE
+
+
+# --- moves -----------------------------------------------------------------------------------------------------------
+
+alone_signature, together_signature = move_signatures(Room)
+
+
+@hook(alone_signature)
+def draw_alone(model, law, chain, room, random, progress):
+    """Draws of all numbers, as a move of one chain."""
+    return draw_numbers(model, law, chain, random)
+
+
+@hook(together_signature)
+def draw_together(law, pair, room, rule, random, progress):
+    """Draws of all numbers, as a move of two chains."""
+    return draw_numbers_of_both(pair, law, random)

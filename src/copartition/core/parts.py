@@ -1,50 +1,196 @@
-"""Functions that are only parts of kernels: translated to LLVM's language, and no further.
+"""How functions are compiled: each part is translated to LLVM's language once, each kernel to machine code once.
 
 Numba treats every compiled function as one that Python may call. It optimises it together with all that it calls, makes
 machine code of it and two wrappers around it, and does so again for each function that calls it: what lies five calls
 deep is optimised and translated five times, and only the last of these is ever run. Here a part stays as it was written
-until a kernel has gathered all its parts; then everything is optimised and translated once.
+until a kernel has gathered all its parts; then everything is optimised and translated once, and nothing but the kernel
+can be seen from outside.
 
-A part cannot be called from Python. A kernel can, or, where its arguments are references, other kernels can.
+That takes a few methods of Numba that are not documented. `hooks_of` looks whether all of them are there and look as
+they should; if not, Numba's own pipeline does the work (`numba.cfunc` and `numba.njit`): it takes longer, and the
+numbers are the same.
 """
 
 from __future__ import annotations
 
+import dis
+import inspect
+import logging
+import sys
+import types as python_types
+from collections.abc import Callable
+from functools import cache, lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from llvmlite.binding import parse_assembly
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import codegen, compiler, typed_passes
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.errors import NumbaError, NumbaRuntimeError
+
+from copartition.core.compiling import Kernel, Part
+from copartition.core.complaints import complaint
+from copartition.core.loading import Machine
+from copartition.core.references import Block, numba_signature, unpacked
+
+logger = logging.getLogger(__name__.partition(".")[0])
+
+# Sums may be reordered, which lets loops run on vector registers, and products fused; NaN and infinity stay legal.
+# Without the runtime (_nrt) no array can be made inside a kernel, and none is counted: counting the uses of arrays,
+# with atomic instructions, took as long as the arithmetic.
+OPTIONS: dict[str, Any] = {
+    "_nrt": False,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+}
 
 
-class KernelLibrary(JITCodeLibrary):
+def translate(one: Kernel) -> tuple[int, Machine | None]:
+    """Compile a function; return where its machine code is, and what is to be kept of it, if that is known."""
+    _load_numba()
+    pipeline = {"pipeline_class": KernelCompiler} if has_hooks() else {}
+    function: Any = _resolved(one.function)
+    signature = numba_signature(one.signature)
+    if one.from_python:
+        function, signature = _entry(function, one), signature.return_type(Block(one.signature))
+    try:
+        compiled = numba.cfunc(signature, **pipeline, **OPTIONS)(function)
+    except (NumbaError, NumbaRuntimeError, NameError) as error:
+        raise complaint(one.function, error) from error
+    return compiled.address, machine_of(compiled) if pipeline else None
+
+
+def _entry(function: Callable[..., Any], one: Kernel) -> Callable[..., Any]:
+    """Return the function of one address that Python calls: that of the block with all arguments."""
+    inside = _dispatcher(function, {"forceinline": True})
+
+    def entry(block):
+        return inside(*unpacked(block))
+
+    entry.__qualname__ = entry.__name__ = one.__name__
+    return entry
+
+
+@cache
+def _dispatcher_of(one: Part) -> Any:
+    return _dispatcher(_resolved(one.function), one.options)
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return a part as Numba calls it."""
+    if not has_hooks():
+        return numba.njit(**(OPTIONS | options))(function)
+    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Any = numba.njit(**(OPTIONS | wrappers | options), pipeline_class=PartCompiler)(function)
+    # One version for all numbers. Numba would compile another one for each number that is written in a call, and
+    # for each number that a variable begins with, which it finds out too late is not the only one.
+    fold = compiled._compiler.fold_argument_types
+
+    def fold_argument_types(arguments: Any, keywords: Any) -> tuple[Any, tuple[Any, ...]]:
+        own, folded = fold(arguments, keywords)
+        return own, tuple(types.unliteral(argument) for argument in folded)
+
+    compiled._compiler.fold_argument_types = fold_argument_types
+    return compiled
+
+
+def _resolved(function: Callable[..., Any]) -> Any:
+    """Return the same function with parts that it calls as Numba knows them."""
+    if not isinstance(function, python_types.FunctionType):
+        return function
+
+    def known(value: Any) -> Any:
+        return _dispatcher_of(value) if isinstance(value, Part) else value
+
+    called = {one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"}
+    names = {name: known(function.__globals__[name]) for name in called if name in function.__globals__}
+    cells = tuple(python_types.CellType(known(cell.cell_contents)) for cell in function.__closure__ or ())
+    other = python_types.FunctionType(
+        function.__code__, function.__globals__ | names, function.__name__, function.__defaults__, cells
+    )
+    other.__kwdefaults__, other.__qualname__ = function.__kwdefaults__, function.__qualname__
+    other.__module__ = function.__module__
+    return other
+
+
+@lru_cache(maxsize=1)
+def _load_numba() -> None:
+    """Load the parts of Numba that know NumPy, but not SciPy with them, which takes longer than all the rest.
+
+    Numba tries whether SciPy's linear algebra can be imported. It is enough to know that SciPy is there: what needs it
+    tries again.
+    """
+    linalg: Any = import_module("numba.np.linalg")
+    if "numba.np.arraymath" in sys.modules or not hasattr(linalg, "ensure_blas") or find_spec("scipy") is None:
+        return
+    ensure_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        arraymath: Any = import_module("numba.np.arraymath")
+        arraymath.ensure_blas = ensure_blas
+    finally:
+        linalg.ensure_blas = ensure_blas
+
+
+# --- what is not documented ------------------------------------------------------------------------------------------
+
+# What is overridden or called, and the names of its arguments.
+HOOKS: dict[tuple[Any, str], tuple[str, ...]] = {
+    (codegen.JITCodeLibrary, "_optimize_functions"): ("self", "ll_module"),
+    (codegen.JITCodeLibrary, "_optimize_final_module"): ("self",),
+    (codegen.JITCodeLibrary, "_finalize_final_module"): ("self",),
+    (codegen.JITCodeLibrary, "_finalize_dynamic_globals"): ("self",),
+    (codegen.JITCodeLibrary, "_verify_declare_only_symbols"): ("self",),
+    (codegen.JITCodeLibrary, "_get_compiled_object"): ("self",),
+    (codegen.JITCodeLibrary, "add_ir_module"): ("self", "ir_module"),
+    (codegen.JITCodeLibrary, "enable_object_caching"): ("self",),
+    (typed_passes.NativeLowering, "run_pass"): ("self", "state"),
+    (compiler.DefaultPassBuilder, "define_nopython_pipeline"): ("state", "name"),
+}
+
+
+def has_hooks() -> bool:
+    """Tell whether all methods of Numba that are used here are there, with the arguments that they should have."""
+    for (owner, name), arguments in HOOKS.items():
+        method = getattr(owner, name, None)
+        if method is None or tuple(inspect.signature(method).parameters) != arguments:
+            _tell(f"{owner.__name__}.{name}")
+            return False
+    return True
+
+
+@cache
+def _tell(what: str) -> None:
+    logger.warning("Numba %s has another %s: compiling takes longer, numbers are the same.", numba.__version__, what)
+
+
+class KernelLibrary(codegen.JITCodeLibrary):
     """The code of a kernel and of all its parts, optimised once.
 
     Numba has two rounds before, which bring together the places where uses of arrays are counted. Kernels do not count.
     """
 
+    entry = ""
+
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
+        module = self._final_module
+        counted.append((self.entry, sum(len(list(block.instructions)) for f in module.functions for block in f.blocks)))
+        for one in (*module.functions, *module.global_variables):
+            if not one.is_declaration and one.name != self.entry:
+                one.linkage = "internal"
         made = self._codegen._module_pass_manager()
         manager, *builder = made if isinstance(made, tuple) else (made,)  # older versions have no builder
-        manager.run(self._final_module, *builder)
+        manager.run(module, *builder)
 
-    def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
-        """Return what the cache keeps: the machine code and its names.
 
-        Numba keeps LLVM's code as well, for functions that are inlined elsewhere. No kernel is, and reading it takes
-        longer than all the rest.
-        """
-        self._ensure_finalized()
-        code = self._final_module
-        text = [f'target triple = "{code.triple}"']
-        text += [f'define void @"{one.name}"() {{ unreachable }}' for one in code.functions if not one.is_declaration]
-        text += [f'@"{one.name}" = global i8 0' for one in code.global_variables if not one.is_declaration]
-        return self.name, "object", (self._get_compiled_object(), parse_assembly("\n".join(text)).as_bitcode())
+counted: list[tuple[str, int]] = []
+"""LLVM instructions of every kernel that was compiled, before they are optimised: a test keeps them few."""
 
 
 class PartLibrary(KernelLibrary):
@@ -70,20 +216,36 @@ class PartLibrary(KernelLibrary):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class KernelLowering(NativeLowering):
-    """Numba's last step with a library of our own."""
+class KernelLowering(typed_passes.NativeLowering):
+    """Numba's last step with a library of our own, and a way in that expects no errors: kernels raise none."""
 
     _name = "kernel_lowering"
 
     def run_pass(self, state: Any) -> bool:
         """Translate a function to machine code."""
-        state.library = KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        context = state.targetctx
+        state.library = KernelLibrary(context.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
-        return super().run_pass(state)
+        state.flags.no_cfunc_wrapper = True
+        super().run_pass(state)
+        about = state["cr"].fndesc
+        state.library.entry = about.llvm_cfunc_wrapper_name
+        module = context.create_module("entry")
+        own = context.call_conv.get_function_type(about.restype, about.argtypes)
+        callee = ir.Function(module, own, about.llvm_func_name)
+        kinds = [context.get_value_type(one) for one in about.argtypes]
+        is_void = about.restype == types.void
+        result = ir.VoidType() if is_void else context.get_value_type(about.restype)
+        entry = ir.Function(module, ir.FunctionType(result, kinds), about.llvm_cfunc_wrapper_name)
+        builder = ir.IRBuilder(entry.append_basic_block())
+        _, value = context.call_conv.call_function(builder, callee, about.restype, about.argtypes, entry.args)
+        builder.ret_void() if is_void else builder.ret(value)
+        state.library.add_ir_module(module)
+        return True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class PartLowering(NativeLowering):
+class PartLowering(typed_passes.NativeLowering):
     """Numba's last step, without the machine code."""
 
     _name = "part_lowering"
@@ -103,15 +265,16 @@ class PartLowering(NativeLowering):
         return True
 
 
-class KernelCompiler(CompilerBase):
+class KernelCompiler(compiler.CompilerBase):
     """Numba's pipeline with another last step."""
 
     last: Any = KernelLowering
 
     def define_pipelines(self) -> list[Any]:
         """Return the pipeline."""
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state, self.last._name)
-        manager.passes = [(self.last if one is NativeLowering else one, text) for one, text in manager.passes]
+        manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state, self.last._name)
+        usual = typed_passes.NativeLowering
+        manager.passes = [(self.last if one is usual else one, text) for one, text in manager.passes]
         manager.finalize()
         return [manager]
 
@@ -120,3 +283,12 @@ class PartCompiler(KernelCompiler):
     """The same for parts."""
 
     last = PartLowering
+
+
+def machine_of(compiled: Any) -> Machine:
+    """Return what the cache keeps of a compiled function."""
+    library = compiled._library
+    needs = [one.name for one in library._final_module.functions if one.is_declaration]
+    return Machine(
+        library.entry, [name for name in needs if not name.startswith("llvm.")], library._get_compiled_object()
+    )

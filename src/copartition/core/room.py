@@ -7,16 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.core.state import (
-    Block,
-    Blocks,
     Chain,
-    Dealing,
     Deals,
+    JointUpdates,
     Matching,
     Model,
-    Moves,
     Overlaps,
     Pair,
+    SplitMerge,
     Workspace,
 )
 
@@ -32,6 +30,7 @@ def aligned(shape: tuple[int, int]) -> np.ndarray:
     return room[first : first + shape[0] * shape[1]].reshape(shape)
 
 
+SIDE = 2  # rows of a cluster that grows, and of the new one beside it
 MOST_COUNTED = 20_000  # clusters between which something is counted: a table of 1.6 GB
 
 
@@ -52,7 +51,14 @@ def widths_of(one: Model | Chain) -> Widths:
 
 
 def empty_chain(n_points: int, widths: Widths, capacity: int) -> Chain:
-    """Return a chain whose points are all in no cluster."""
+    """Return a chain whose points are all in no cluster, with room for one more cluster at its side."""
+    chain = _rows(n_points, widths, capacity)
+    side = _rows(0, widths, SIDE)
+    return chain._replace(side=side._replace(labels=chain.labels))
+
+
+def _rows(n_points: int, widths: Widths, capacity: int) -> Chain:
+    """Return a chain with nothing at its side."""
     counted = capacity if widths.between else 0
     if counted > MOST_COUNTED:
         raise ValueError(
@@ -168,7 +174,7 @@ def grown_pair(pair: Pair) -> Pair:
     (x, *shadow_x), (y, *shadow_y) = chains
     larger = pair_of(x, y, (pair.model_x, pair.model_y), pair.gains, whole_sweeps)
     if whole_sweeps:
-        larger = larger._replace(shadow_x=shadow_x[0], shadow_y=shadow_y[0])
+        larger = larger._replace(shadow_x=shadow_x, shadow_y=shadow_y)
     for name in ("distance", "due", "phase", "ratios"):
         getattr(larger, name)[:] = getattr(pair, name)
     larger.overlaps.first_in_row[:] = larger.overlaps.first_in_column[:] = -1
@@ -179,7 +185,7 @@ def grown_pair(pair: Pair) -> Pair:
 
 
 class BlockPlan(NamedTuple):
-    """The updates of blocks after each sweep: see `copartition.core.state.Blocks`."""
+    """The joint updates of a step: see `copartition.core.state.JointUpdates`."""
 
     number: int
     tries: int
@@ -194,43 +200,40 @@ MANY_COLUMNS = 20  # from which split-merge moves deal points out in the order o
 NO_PARTNERS = np.zeros((0, 0), dtype=np.int32)
 
 
-def moves_of(
-    model: Model,
-    count: int,
-    partners: np.ndarray = NO_PARTNERS,
-    blocks: BlockPlan = NO_BLOCKS,
-) -> Moves:
-    """Return so many split-merge moves and updates of blocks after each sweep, and room for them."""
-    sizes = len(model.log_size) if count > 0 else 1
-    order, members, moved = (np.zeros(sizes - 1, dtype=np.int64) for _ in range(3))
-    sides = empty_chain(sizes - 1, widths_of(model), 4)
-    room = Dealing(order, members, moved, np.zeros(sizes - 1), np.zeros(1, dtype=np.int64), sides)
-    by_certainty = int(model.n_summed >= MANY_COLUMNS)
-    n_points = len(model.log_size) - 1 if blocks.number > 0 else 0
-    return Moves(
-        count,
-        by_certainty,
-        partners,
-        room,
-        Blocks(*blocks, _room_for_blocks(model, blocks, n_points)),
+def room_for_moves(model: Model, number: int, partners: np.ndarray = NO_PARTNERS) -> SplitMerge:
+    """Return room for so many split-merge moves in a step."""
+    n_points = len(model.log_size) - 1
+    order, members, moved = (np.zeros(n_points, dtype=np.int64) for _ in range(3))
+    return SplitMerge(
+        number=number,
+        by_certainty=int(model.n_summed >= MANY_COLUMNS),
+        partners=partners,
+        order=order,
+        members=members,
+        moved=moved,
+        certainty=np.zeros(n_points),
+        dealt=np.zeros(1, dtype=np.int64),
+        sides=empty_chain(n_points, widths_of(model), 4),
     )
 
 
-def _room_for_blocks(model: Model, blocks: BlockPlan, n_points: int) -> Block:
-    most, widths = blocks.most, widths_of(model)
-    return Block(
+def room_for_updates(model: Model, plan: BlockPlan) -> JointUpdates:
+    """Return room for the joint updates of a step."""
+    n_points, most, widths = len(model.log_size) - 1, plan.most, widths_of(model)
+    return JointUpdates(
+        *plan,
         points=np.zeros(most, dtype=np.int64),
         size=np.zeros(1, dtype=np.int64),
         place=np.full(n_points, -1, dtype=np.int64),
         sides=empty_chain(n_points, widths, 2),
         saved=empty_chain(0, widths, most),
-        of_x=_empty_deals(blocks),
-        of_y=_empty_deals(blocks),
+        of_x=_empty_deals(plan),
+        of_y=_empty_deals(plan),
     )
 
 
-def _empty_deals(blocks: BlockPlan) -> Deals:
-    ways, most = blocks.tries + 1, blocks.most
+def _empty_deals(plan: BlockPlan) -> Deals:
+    ways, most = plan.tries + 1, plan.most
     return Deals(
         rows=np.zeros((ways, most), dtype=np.int64),
         log_weights=np.zeros(ways),

@@ -18,12 +18,12 @@ merge is turned down as soon as ``log u`` exceeds what is left, most often befor
 point that says to which side it goes. Each chain alone does exactly what it would do on its own, so its law is not
 touched; and chains that are alike mostly split or merge the same clusters in the same way. If one of them has a cluster
 that the other has in two parts, one proposes to split and the other to merge, and it would be a pity if both did so. A
-merge therefore uses 1 - u, which is as uniform as u: then mostly one of the two moves, to where the other one is.
+merge therefore uses 1 - u, which is as uniform as u: then mostly one of the two room, to where the other one is.
 
 **In many dimensions** a cluster of one point says little of its mean, and the first points to be dealt out decide.
-There (`Moves.by_certainty`) they are dealt out in the order of their certainty, by how much more likely each is given i
-alone than given j alone. That order depends on i, j and the points that are dealt out, which a split and the merge that
-undoes it have in common, so nothing else changes.
+There (`SplitMerge.by_certainty`) they are dealt out in the order of their certainty, by how much more likely each is
+given i alone than given j alone. That order depends on i, j and the points that are dealt out, which a split and the
+merge that undoes it have in common, so nothing else changes.
 
 The numbers of the points come from one draw (`copartition.core.random.uniform_of`), so that chains may use as many
 of them as they need. All moves after a sweep share one order: for every fixed order each of them leaves the target as
@@ -36,31 +36,27 @@ import math
 
 import numpy as np
 
-from copartition.core.books import recount_pair
-from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept, has_room
-from copartition.core.compiling import inner, member, outline
+from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept
+from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import predict
 from copartition.core.exponential import LOWEST, exp_nonpositive
-from copartition.core.in_place import merge_in_place, split_in_place
 from copartition.core.proposals import (
     ACCEPTED,
     REJECTED,
     SMALLEST,
     UNDEFINED,
-    Draw,
     forced_side,
     gather,
     is_forbidden,
     log_prior_of_split,
+    make_moves,
+    make_moves_of_both,
 )
-from copartition.core.random import bits, shuffle, uniform, uniform_of
-from copartition.core.state import MODEL_X, MODEL_Y, PLACE, ROOM, SIDES
-from copartition.core.status import DONE, FULL, INVALID
+from copartition.core.random import uniform_of
+from copartition.core.state import SplitMerge, move_signatures
 
 # Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
 LARGE = 1e280
-
-ANYWHERE = 0.1  # share of the moves with any two points, where others are with near ones
 
 
 @inner
@@ -77,16 +73,16 @@ def begin_sides(model, law, sides, i, j):
 
     Targets without `log_merge` get a third one, {i, j}.
     """
-    s = sides[0]
+    s = sides
     for row in range(3):
         s.sizes[row] = 0
         clear_row(s.sums, row)
-    keeps = law[0].keeps
+    keeps = law.keeps
     grow(model, law, sides, i, 0, keeps)
     predict(model, law, sides, 2, j)
     gain = s.weights[1] - s.weights[0]
     grow(model, law, sides, j, 1, keeps)
-    if law[0].has_log_merge == 0:
+    if law.has_log_merge == 0:
         grow(model, law, sides, i, 2, keeps)
         grow(model, law, sides, j, 2, keeps)
     return gain
@@ -118,7 +114,7 @@ def sort_by_certainty(certainty, members, count):
 
 
 @inner
-def deal_out(model, law, chain, moves, draw, is_split, enough):
+def deal_out(model, law, chain, room, draw, is_split, enough):
     """Deal the other points of the clusters of i and j out to two sides.
 
     A split chooses the sides by the numbers of the draw's key, and notes the points that go to j's side; for a merge
@@ -127,23 +123,22 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
     Returns the number of points noted, log q, and, for targets without `log_merge`, the log of the density of the two
     sides over that of all points in one cluster.
     """
-    room = moves[0].room
-    sides = member(member(moves, ROOM), SIDES)
-    s = sides[0]
-    labels, log_size = chain[0].labels, model[0].log_size
+    sides = room.sides
+    s = sides
+    labels, log_size = chain.labels, model.log_size
     cluster_i = labels[draw.i]
-    by_predictive, keeps = law[0].has_log_merge == 0, law[0].keeps
+    by_predictive, keeps = law.has_log_merge == 0, law.keeps
     log_ratio = begin_sides(model, law, sides, draw.i, draw.j)
     rows = 3 if by_predictive else 2
     noted = 0
     log_q = 0.0
     product = 1.0
-    restricted = len(model[0].pinned) > 0
+    restricted = len(model.pinned) > 0
     forced = forced_side(model, draw) if restricted else 0
-    count = gather(chain, moves, draw.i, draw.j)
-    if moves[0].by_certainty:
+    count = gather(chain, room, draw.i, draw.j)
+    if room.by_certainty:
         for position in range(count):
-            law[0].log_predictive(model, sides, 2, room.members[position])
+            law.log_predictive(model, sides, 2, room.members[position])
             room.certainty[position] = abs(s.weights[0] - s.weights[1])
         sort_by_certainty(room.certainty, room.members, count)
     room.dealt[0] += count
@@ -162,7 +157,7 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
         small = exp_nonpositive(max(-gap, LOWEST))
         small = small if gap < -LOWEST else 0.0
         favours_i = lead >= 0.0
-        if restricted and model[0].pinned[n]:
+        if restricted and model.pinned[n]:
             if not is_split and int(labels[n] != cluster_i) != forced:
                 return noted, -np.inf, log_ratio
             side = forced
@@ -171,7 +166,7 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
             side = int(uniform_of(draw.key, n) >= p)
         else:
             side = int(labels[n] != cluster_i)
-        if not (restricted and model[0].pinned[n]):
+        if not (restricted and model.pinned[n]):
             log_q -= gap if side == favours_i else 0.0
             product *= 1.0 + small
         if product > LARGE:
@@ -189,16 +184,16 @@ def deal_out(model, law, chain, moves, draw, is_split, enough):
 
 
 @outline
-def try_split(model, law, chain, moves, draw):
+def try_split(model, law, chain, room, draw):
     """Propose to split the cluster that i and j share; return what became of it."""
-    noted, log_q, log_ratio = deal_out(model, law, chain, moves, draw, True, -np.inf)
+    noted, log_q, log_ratio = deal_out(model, law, chain, room, draw, True, -np.inf)
     if log_q == -np.inf:
         return REJECTED
-    c = chain[0]
-    sides = member(member(moves, ROOM), SIDES)
-    s = sides[0]
-    if law[0].has_log_merge:
-        log_ratio = -model[0].power * law[0].log_merge(model, sides, 0, 1)
+    c = chain
+    sides = room.sides
+    s = sides
+    if law.has_log_merge:
+        log_ratio = -model.power * law.log_merge(model, sides, 0, 1)
     old, new = c.labels[draw.i], c.n_clusters[0]
     log_ratio += log_prior_of_split(model, new, s.sizes[0], s.sizes[1])
     if log_ratio != log_ratio or log_q != log_q:
@@ -207,14 +202,14 @@ def try_split(model, law, chain, moves, draw):
         return REJECTED
     c.labels[draw.j] = new
     for position in range(noted):
-        c.labels[moves[0].room.moved[position]] = new
+        c.labels[room.moved[position]] = new
     c.sizes[old] = s.sizes[0]
     c.sizes[new] = s.sizes[1]
     c.kinds[new] = c.kinds[old]
     for d in range(c.sums.shape[1]):
         c.sums[old, d] = s.sums[0, d]
         c.sums[new, d] = s.sums[1, d]
-    if law[0].keeps:
+    if law.keeps:
         copy_kept(sides, 0, chain, old)
         copy_kept(sides, 1, chain, new)
     c.n_clusters[0] += 1
@@ -222,23 +217,23 @@ def try_split(model, law, chain, moves, draw):
 
 
 @outline
-def try_merge(model, law, chain, moves, draw):
+def try_merge(model, law, chain, room, draw):
     """Propose to merge the clusters of i and j; return what became of it."""
-    c = chain[0]
+    c = chain
     kept, lost = c.labels[draw.i], c.labels[draw.j]
     log_u = math.log(max(draw.u, SMALLEST))
     log_prior = -log_prior_of_split(model, c.n_clusters[0] - 1, c.sizes[kept], c.sizes[lost])
     log_ratio = 0.0
     enough = -np.inf
-    if law[0].has_log_merge:
-        log_ratio = model[0].power * law[0].log_merge(model, chain, kept, lost) + log_prior
+    if law.has_log_merge:
+        log_ratio = model.power * law.log_merge(model, chain, kept, lost) + log_prior
         if log_ratio != log_ratio:
             return UNDEFINED
         if not log_u <= log_ratio:
             return REJECTED
         enough = log_u - log_ratio
-    _, log_q, log_split = deal_out(model, law, chain, moves, draw, False, enough)
-    if law[0].has_log_merge == 0:
+    _, log_q, log_split = deal_out(model, law, chain, room, draw, False, enough)
+    if law.has_log_merge == 0:
         log_ratio = log_prior - log_split
     if log_ratio != log_ratio or log_q != log_q:
         return UNDEFINED
@@ -250,101 +245,35 @@ def try_merge(model, law, chain, moves, draw):
         if c.labels[n] == lost:
             c.labels[n] = kept
             c.sizes[kept] += 1
-            if law[0].keeps:
+            if law.keeps:
                 enter_kept(model, law, chain, n, kept)
     drop_cluster(chain, lost)
     return ACCEPTED
 
 
 @outline
-def move(model, law, chain, moves, draw):
+def move(model, law, chain, room, draw):
     """Make the split-merge move that these random numbers stand for; return what became of it.
 
-    The chain must have room for a new cluster, and `moves` an order.
+    The chain must have room for a new cluster, and `room` an order.
     """
-    if len(model[0].pinned) > 0 and is_forbidden(model, draw):
+    if len(model.pinned) > 0 and is_forbidden(model, draw):
         return REJECTED
-    is_split = chain[0].labels[draw.i] == chain[0].labels[draw.j]
-    if law[0].in_place:
-        if is_split:
-            return split_in_place(model, law, chain, moves, draw)
-        return merge_in_place(model, law, chain, moves, draw)
-    if is_split:
-        return try_split(model, law, chain, moves, draw)
-    return try_merge(model, law, chain, moves, draw)
+    if chain.labels[draw.i] == chain.labels[draw.j]:
+        return try_split(model, law, chain, room, draw)
+    return try_merge(model, law, chain, room, draw)
 
 
-# --- the moves after a sweep -----------------------------------------------------------------------------------------
+alone_signature, together_signature = move_signatures(SplitMerge)
 
 
-@inner
-def draw_partner(moves, random, i):
-    """Draw the other point of a move: mostly one of the nearest, at a rank whose logarithm is uniform.
-
-    Any law will do that does not depend on the state: a split and the merge that undoes it have the same two points.
-    """
-    partners = moves[0].partners
-    near = partners.shape[1]
-    if near > 0 and uniform(random) >= ANYWHERE:
-        rank = int(math.exp(uniform(random) * math.log(near + 1.0))) - 1
-        if partners[i, rank] >= 0:
-            return np.int64(partners[i, rank])
-    j = int(uniform(random) * (len(moves[0].room.order) - 1))
-    return np.int64(j + (j >= i))
+@hook(alone_signature)
+def split_merge_alone(model, law, chain, room, random, progress):
+    """Split-merge moves, as a move of one chain."""
+    return make_moves(move, model, law, chain, room, random, progress)
 
 
-@inner
-def draw_move(moves, random, is_first):
-    """Draw what a move takes; the first one after a sweep draws the order of all of them."""
-    order = moves[0].room.order
-    n_points = len(order)
-    if is_first:
-        shuffle(order, random)
-    i = int(uniform(random) * n_points)
-    j = draw_partner(moves, random, i)
-    u = uniform(random)
-    return Draw(i, j, u, bits(random))
-
-
-@inner
-def moves_left(moves, n_points, progress):
-    """Return the number of moves that are still to be made in this step: none where there is but one point."""
-    return n_points + moves[0].number - progress[PLACE] if n_points > 1 else 0
-
-
-@outline
-def move_chain(model, law, chain, moves, random, progress):
-    """Go on with the moves of one chain after a sweep; return a status."""
-    n_points = len(chain[0].labels)
-    while moves_left(moves, n_points, progress) > 0:
-        if not has_room(model, chain):
-            return FULL
-        draw = draw_move(moves, random, progress[PLACE] == n_points)
-        if move(model, law, chain, moves, draw) == UNDEFINED:
-            progress[PLACE] = draw.i
-            return INVALID
-        progress[PLACE] += 1
-    return DONE
-
-
-@outline
-def move_pair(model, law, pair, x, y, moves, random, progress):
-    """Go on with the moves of two chains, each with the same random numbers for both; return a status."""
-    n_points = len(x[0].labels)
-    changed = False
-    while moves_left(moves, n_points, progress) > 0:
-        if not (has_room(model, x) and has_room(model, y)):
-            if changed:
-                recount_pair(pair)
-            return FULL
-        draw = draw_move(moves, random, progress[PLACE] == n_points)
-        of_x = move(member(pair, MODEL_X), law, x, moves, draw)
-        of_y = move(member(pair, MODEL_Y), law, y, moves, draw)
-        if of_x == UNDEFINED or of_y == UNDEFINED:
-            progress[PLACE] = draw.i
-            return INVALID
-        changed |= of_x == ACCEPTED or of_y == ACCEPTED
-        progress[PLACE] += 1
-    if changed:
-        recount_pair(pair)
-    return DONE
+@hook(together_signature)
+def split_merge_together(law, pair, room, rule, random, progress):
+    """Split-merge moves, as a move of two chains."""
+    return make_moves_of_both(move, law, pair, room, random, progress)

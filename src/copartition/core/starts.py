@@ -20,7 +20,7 @@ FROM_PRIOR, SEQUENTIAL = -1, -2
 @inner
 def draw_simple(model, random):
     """Draw one of the simple priors that the prior is a mixture of; return its row, -1 where it is simple itself."""
-    mixing = model[0].mixing
+    mixing = model.mixing
     if len(mixing) == 0:
         return -1
     level = uniform(random)
@@ -38,15 +38,15 @@ def weigh_by_prior(model, chain, n_choices, simple, n):
     The tables of the model hold for all points at once. Point by point, the prior must be one whose weights do not
     depend on the number of points: a row of ``Model.mixing``, if there is one.
     """
-    weights = chain[0].weights
+    weights = chain.weights
     for k in range(n_choices):
         weights[k] = 0.0
-    if len(model[0].pinned) > 0:
+    if len(model.pinned) > 0:
         forbid(model, chain, n_choices, n)
     top = add_log_prior(model, chain, n_choices)
     if simple >= 0:
         new = n_choices - 1
-        weight = model[0].mixing[simple, 1] + model[0].mixing[simple, 2] * new
+        weight = model.mixing[simple, 1] + model.mixing[simple, 2] * new
         weights[new] = math.log(weight) if weight > 0.0 else -np.inf
         top = weights[0]
         for k in range(1, n_choices):
@@ -62,10 +62,10 @@ def fill(model, law, chain, random, order, use_data):
     scratch; its first entry says where it stopped.
     """
     shuffle(order, random)
-    weights = chain[0].weights
+    weights = chain.weights
     simple = -1 if use_data else draw_simple(model, random)
     for n in order:
-        if chain[0].labels[n] >= 0:
+        if chain.labels[n] >= 0:
             continue
         if not has_room(model, chain):
             return FULL
@@ -105,6 +105,6 @@ def place_start(model, law, chain, random, start, order):
         status = fill(model, law, chain, random, order, drawn == SEQUENTIAL)
         if status != DONE:
             return status
-    if has_numbers(model) and chain[0].n_clusters[0] > 1:
+    if has_numbers(model) and chain.n_clusters[0] > 1:
         return draw_numbers(model, law, chain, random)
     return DONE

@@ -1,7 +1,7 @@
 """What kernels work on, and the signatures that targets, couplings and functionals are written to.
 
-Everything is a named tuple of C-contiguous arrays. A kernel gets its tuples by reference: ``model[0]`` is the
-`Model`, ``chain[0]`` the `Chain`, ``pair[0]`` the `Pair`. A number that changes is an array of length one.
+Everything is a state (`copartition.core.types.State`): numbers, C-contiguous arrays, functions and other states, which
+kernels take by reference. A number that changes is an array of length one.
 
 Clusters are rows. The clusters of a chain are numbered 0, 1, ... in the order in which they came into being; when one
 is emptied it disappears and the later ones move down by one. Row ``n_clusters`` is always there and empty (size 0,
@@ -13,16 +13,29 @@ may be empty, and are neither born nor die.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-from numba import types
-
-from copartition.core.types import Float1, Float2, Int1, Int2, Narrow2, float1, int1, pointer, uint1
+from copartition.core.types import (
+    Float1,
+    Float2,
+    Function,
+    Int1,
+    Int2,
+    Narrow2,
+    State,
+    Table,
+    float1,
+    float64,
+    int1,
+    int64,
+    uint1,
+    void,
+)
 
 # --- one chain -------------------------------------------------------------------------------------------------------
 
 
-class Unknown(NamedTuple):
+class Unknown(State):
     """Numbers of a target that are not known and are drawn along with the partition: see `copartition.core.numbers`.
 
     Numbers are drawn group by group. Those of a group on a grid are one number each, of which all values are listed.
@@ -56,7 +69,7 @@ class Unknown(NamedTuple):
     prior_tables: Float2
 
 
-class Model(NamedTuple):
+class Model(State):
     """What a target's functions read. Where numbers are unknown every chain has one of its own, else nobody changes it.
 
     Attributes
@@ -125,7 +138,7 @@ class Model(NamedTuple):
     pinned: Int1
 
 
-class Chain(NamedTuple):
+class Chain(State):
     """A partition as a chain carries it. `capacity` rows are more than there are clusters.
 
     Attributes
@@ -161,6 +174,8 @@ class Chain(NamedTuple):
         Room for such counts of the point at hand. The first row is 0 but while a function of the target works on it.
     kinds : int64 array (capacity)
         The kind of the points of each cluster, where there are kinds.
+    side : Chain, optional
+        Room for one cluster that grows point by point, for its density; it has none itself.
     """
 
     labels: Int1
@@ -178,41 +193,42 @@ class Chain(NamedTuple):
     between: Narrow2
     tally: Int2
     kinds: Int1
+    side: Chain | None = None
 
 
-# log_predictive(model, chain, n_choices, n): write the log weights of point n into chain[0].weights[:n_choices].
-log_predictive_signature = types.void(pointer(Model), pointer(Chain), types.int64, types.int64)
+# log_predictive(model, chain, n_choices, n): write the log weights of point n into chain.weights[:n_choices].
+log_predictive_signature = void(Model, Chain, int64, int64)
 
 # log_merge(model, chain, a, b): log of the density of the points of clusters a and b as one cluster, against two.
-log_merge_signature = types.float64(pointer(Model), pointer(Chain), types.int64, types.int64)
+log_merge_signature = float64(Model, Chain, int64, int64)
 
 # log_odds(model, chain, a, b, n): log of the weight of point n in cluster a over that in cluster b, prior aside.
-log_odds_signature = types.float64(pointer(Model), pointer(Chain), types.int64, types.int64, types.int64)
+log_odds_signature = float64(Model, Chain, int64, int64, int64)
 
 # begin(model, chain, k): cluster k, which is empty, is about to get its first point.
-begin_signature = types.void(pointer(Model), pointer(Chain), types.int64)
+begin_signature = void(Model, Chain, int64)
 
 # enter(model, chain, k, n): point n has joined cluster k; sizes, sums and labels know it already.
-enter_signature = types.void(pointer(Model), pointer(Chain), types.int64, types.int64)
+enter_signature = void(Model, Chain, int64, int64)
 
 # leave(model, chain, k, n) -> whether what is kept for k has lost digits and is to be built anew: n has left.
-leave_signature = types.int64(pointer(Model), pointer(Chain), types.int64, types.int64)
+leave_signature = int64(Model, Chain, int64, int64)
 
 # weigh_number(model, chain, group): write the log density of the data for every value of the group's grid into
-# model[0].unknown.weights, given the partition and all other numbers.
-weigh_number_signature = types.void(pointer(Model), pointer(Chain), types.int64)
+# model.unknown.weights, given the partition and all other numbers.
+weigh_number_signature = void(Model, Chain, int64)
 
 # draw_numbers(model, chain, group, random): draw the numbers of a group given the partition and all other numbers.
-draw_numbers_signature = types.void(pointer(Model), pointer(Chain), types.int64, uint1)
+draw_numbers_signature = void(Model, Chain, int64, uint1)
 
 # log_density_of_numbers(model, chain, group, values) -> the log density of that draw.
-log_density_of_numbers_signature = types.float64(pointer(Model), pointer(Chain), types.int64, float1)
+log_density_of_numbers_signature = float64(Model, Chain, int64, float1)
 
 # renew(model, chain): numbers have been drawn; bring what depends on them up to date.
-renew_signature = types.void(pointer(Model), pointer(Chain))
+renew_signature = void(Model, Chain)
 
 
-class Law(NamedTuple):
+class Law(State):
     """The compiled functions of a target, by which all others know it.
 
     Attributes
@@ -236,26 +252,39 @@ class Law(NamedTuple):
         How numbers that are unknown are drawn; see `copartition.Unknowns`.
     """
 
-    log_predictive: Annotated[Any, types.FunctionType(log_predictive_signature)]
-    log_merge: Annotated[Any, types.FunctionType(log_merge_signature)]
+    log_predictive: Annotated[Any, Function(log_predictive_signature)]
+    log_merge: Annotated[Any, Function(log_merge_signature)]
     has_log_merge: int
-    log_odds: Annotated[Any, types.FunctionType(log_odds_signature)]
+    log_odds: Annotated[Any, Function(log_odds_signature)]
     in_place: int
-    begin: Annotated[Any, types.FunctionType(begin_signature)]
-    enter: Annotated[Any, types.FunctionType(enter_signature)]
-    leave: Annotated[Any, types.FunctionType(leave_signature)]
+    begin: Annotated[Any, Function(begin_signature)]
+    enter: Annotated[Any, Function(enter_signature)]
+    leave: Annotated[Any, Function(leave_signature)]
     keeps: int
-    weigh_number: Annotated[Any, types.FunctionType(weigh_number_signature)]
-    draw_numbers: Annotated[Any, types.FunctionType(draw_numbers_signature)]
-    log_density_of_numbers: Annotated[Any, types.FunctionType(log_density_of_numbers_signature)]
-    renew: Annotated[Any, types.FunctionType(renew_signature)]
+    weigh_number: Annotated[Any, Function(weigh_number_signature)]
+    draw_numbers: Annotated[Any, Function(draw_numbers_signature)]
+    log_density_of_numbers: Annotated[Any, Function(log_density_of_numbers_signature)]
+    renew: Annotated[Any, Function(renew_signature)]
 
 
-class Dealing(NamedTuple):
-    """Room for split-merge moves.
+# --- moves -----------------------------------------------------------------------------------------------------------
+
+
+class Room(State):
+    """What a move works with: its settings and room for it. Each kind of move has a room of its own kind."""
+
+
+class SplitMerge(Room):
+    """Split-merge moves.
 
     Attributes
     ----------
+    number : int
+        How many in a step.
+    by_certainty : int
+        Whether points are dealt out in the order of their certainty, and not in a random one.
+    partners : int32 array (n_points, any number)
+        The nearest points of each point, with which it mostly makes a move; of no columns: any other point will do.
     order : int64 array (n_points)
         The order in which points are dealt out.
     members : int64 array (n_points)
@@ -270,6 +299,9 @@ class Dealing(NamedTuple):
         The two clusters of a proposed split as they grow; the labels of its points are all -1.
     """
 
+    number: int
+    by_certainty: int
+    partners: Narrow2
     order: Int1
     members: Int1
     moved: Int1
@@ -278,12 +310,12 @@ class Dealing(NamedTuple):
     sides: Chain
 
 
-class Deals(NamedTuple):
-    """Ways of dealing the points of a block out to the clusters of one chain.
+class Deals(State):
+    """Ways of dealing the points of a joint update out to the clusters of one chain.
 
     Attributes
     ----------
-    rows : int64 array (tries + 1, most points of a block)
+    rows : int64 array (tries + 1, most points)
         The cluster that each point goes to; the first way is the one in which they are.
     log_weights : float64 array (tries + 1)
         Log of the target's density over that with which the way is proposed.
@@ -292,11 +324,11 @@ class Deals(NamedTuple):
     slots : int64 array (most points)
         Where the cluster of each point stood before the points were taken out.
     best : float64 array (most points)
-        The log weight of each point in the best cluster of the points that are not in the block.
+        The log weight of each point in the best cluster of all other points.
     gains : float64 array (most points)
         How much the log density can gain by a new cluster that begins with each point.
     saved : int64 array (most points)
-        Rows that a way changes, which are kept in ``Block.saved`` meanwhile.
+        Rows that a way changes, which are kept in ``JointUpdates.saved`` meanwhile.
     opened : int64 array (most points + 1)
         Which point, by its place in the order, opened each cluster that a way opened.
     """
@@ -311,17 +343,27 @@ class Deals(NamedTuple):
     opened: Int1
 
 
-class Block(NamedTuple):
-    """Room for updates of blocks.
+class JointUpdates(Room):
+    """Updates of several points together.
 
     Attributes
     ----------
+    number : int
+        How many in a step.
+    tries : int
+        Ways of dealing that are proposed in each.
+    least, most : int
+        How many points are updated together.
+    anchors : int64 array
+        The points that may be among them.
+    near : int32 array (n_points, most points)
+        For each of them the others, by nearness; -1 where there are no more.
     points : int64 array (most points)
-        The points of the block at hand, in the order in which they are dealt out.
+        The points of the update at hand, in the order in which they are dealt out.
     size : int64 array (1)
         How many there are.
     place : int64 array (n_points)
-        Where each point of the block stands in that order; -1 for all others.
+        Where each of them stands in that order; -1 for all others.
     sides : Chain
         A cluster that is tried, as it grows; its labels are all -1.
     saved : Chain
@@ -330,6 +372,12 @@ class Block(NamedTuple):
         Ways of dealing of the two chains of a pair; a chain alone has those of x.
     """
 
+    number: int
+    tries: int
+    least: int
+    most: int
+    anchors: Int1
+    near: Narrow2
     points: Int1
     size: Int1
     place: Int1
@@ -339,66 +387,10 @@ class Block(NamedTuple):
     of_y: Deals
 
 
-class Blocks(NamedTuple):
-    """The updates of blocks after a sweep and its moves.
-
-    Attributes
-    ----------
-    number : int
-        How many after each sweep.
-    tries : int
-        Ways of dealing that are proposed in each.
-    least, most : int
-        How many points a block has.
-    anchors : int64 array
-        The points that may be in a block.
-    near : int32 array (n_points, most points)
-        For each of them the others, by nearness; -1 where there are no more.
-    room : Block
-    """
-
-    number: int
-    tries: int
-    least: int
-    most: int
-    anchors: Int1
-    near: Narrow2
-    room: Block
-
-
-class Moves(NamedTuple):
-    """What follows a sweep: split-merge moves, then updates of blocks.
-
-    Attributes
-    ----------
-    number : int
-        How many moves after each sweep.
-    by_certainty : int
-        Whether points are dealt out in the order of their certainty, and not in a random one.
-    partners : int32 array (n_points, any number)
-        The nearest points of each point, with which it mostly makes a move; of no columns: any other point will do.
-    room : Dealing
-    blocks : Blocks
-    """
-
-    number: int
-    by_certainty: int
-    partners: Narrow2
-    room: Dealing
-    blocks: Blocks
-
-
-# Places of tuples within `Moves` and what it holds.
-ROOM, BLOCKS = Moves._fields.index("room"), Moves._fields.index("blocks")
-SIDES = Dealing._fields.index("sides")
-BLOCK_ROOM = Blocks._fields.index("room")
-BLOCK_SIDES, SAVED, OF_X, OF_Y = (Block._fields.index(name) for name in ("sides", "saved", "of_x", "of_y"))
-
-
 # --- two chains ------------------------------------------------------------------------------------------------------
 
 
-class Matching(NamedTuple):
+class Matching(State):
     """Which cluster of one chain goes with which of another; -1 for those that go with none.
 
     Attributes
@@ -413,7 +405,7 @@ class Matching(NamedTuple):
     back: Int1
 
 
-class Overlaps(NamedTuple):
+class Overlaps(State):
     """How many points clusters of two chains share: lists of the cells that are not empty, kept from move to move.
 
     A cell is a cluster of x and one of y that have points in common, so there are never more cells than points, however
@@ -452,7 +444,7 @@ class Overlaps(NamedTuple):
     used: Int1
 
 
-class Workspace(NamedTuple):
+class Workspace(State):
     """Arrays of the transport coupling. A node is a row, or the number of rows plus a column.
 
     Attributes
@@ -497,7 +489,7 @@ class Workspace(NamedTuple):
     left_y: Float1
 
 
-class Pair(NamedTuple):
+class Pair(State):
     """Two chains and what is known of how they lie to each other.
 
     Attributes
@@ -546,19 +538,11 @@ class Pair(NamedTuple):
     ratios: Float1
 
 
-# Places of tuples within `Pair`, for `copartition.core.compiling.member`.
-X, Y, MODEL_X, MODEL_Y, OVERLAPS, SHADOW_X, SHADOW_Y, NAMES_X, NAMES_Y = (
-    Pair._fields.index(name)
-    for name in ("x", "y", "model_x", "model_y", "overlaps", "shadow_x", "shadow_y", "names_x", "names_y")
-)
-
 # partner(pair, n_x, n_y, total_x, total_y, i, u) -> j: see `copartition.couplings`.
-partner_signature = types.int64(
-    pointer(Pair), types.int64, types.int64, types.float64, types.float64, types.int64, types.float64
-)
+partner_signature = int64(Pair, int64, int64, float64, float64, int64, float64)
 
 
-class Rule(NamedTuple):
+class Rule(State):
     """How two chains are coupled.
 
     Attributes
@@ -573,7 +557,7 @@ class Rule(NamedTuple):
         Two chains that differ in at most so many points are coupled over the whole sweep; -1: never.
     """
 
-    partner: Annotated[Any, types.FunctionType(partner_signature)]
+    partner: Annotated[Any, Function(partner_signature)]
     nugget: float
     uses_matching: int
     reach: int
@@ -581,46 +565,56 @@ class Rule(NamedTuple):
 
 # --- a step ----------------------------------------------------------------------------------------------------------
 
-# What is kept of a run of steps, in an array `progress`: how many are finished, and what has been done of the one under
-# way: points, moves, blocks. A step that stops for more room goes on from there when it is called again.
-STEPS, PLACE = 0, 1
+# What is kept of a run of steps, in an array `progress`: how many are finished, which move of the next one is made, and
+# how far that is: points of a sweep, split-merge moves, joint updates. A step that stops for more room goes on from there
+# when it is called again.
+STEPS, MOVE, PLACE = 0, 1, 2
 
-# alone(model, law, chain, moves, random, progress) -> status: see `copartition.core.steps`.
-step_chain_signature = types.int64(pointer(Model), pointer(Law), pointer(Chain), pointer(Moves), uint1, int1)
+# alone(model, law, chain, room, random, progress) -> status: go on with a move of one chain.
+alone_signature = int64(Model, Law, Chain, Room, uint1, int1)
 
-# together(model, law, pair, moves, rule, random, progress) -> status.
-step_pair_signature = types.int64(
-    pointer(Model), pointer(Law), pointer(Pair), pointer(Moves), pointer(Rule), uint1, int1
-)
+# together(law, pair, room, rule, random, progress) -> status: go on with a move of two chains.
+together_signature = int64(Law, Pair, Room, Rule, uint1, int1)
 
 
-class Stepper(NamedTuple):
-    """What one chain does in a step.
+def move_signatures(room: type[Room]) -> tuple[Any, Any]:
+    """Return the signatures of the two functions of a move with a room of this kind."""
+    return int64(Model, Law, Chain, room, uint1, int1), int64(Law, Pair, room, Rule, uint1, int1)
+
+
+class Stepper(State):
+    """What one chain does in a step: a list of moves.
 
     Attributes
     ----------
-    alone : function
-        A step.
-    moves : Moves
-        The moves that are part of it.
+    moves : table of functions
+        One a move.
+    rooms : table of Room
+        What each of them works with.
+    count : int
+        How many there are.
+    rebuilt_after : int
+        After so many moves sums are rebuilt, if it is time to: those after them look at sums and move no points.
     """
 
-    alone: Annotated[Any, types.FunctionType(step_chain_signature)]
-    moves: Moves
+    moves: Annotated[Any, Table(Function(alone_signature))]
+    rooms: Annotated[Any, Table(Room)]
+    count: int
+    rebuilt_after: int
 
 
-class Coupled(NamedTuple):
-    """What two chains do in a step together.
+class Coupled(State):
+    """What two chains do in a step together: the same moves as a `Stepper`, with its rooms.
 
     Attributes
     ----------
-    together : function
-        A step; its moves are those of a `Stepper`.
+    moves : table of functions
+        One a move.
     rule : Rule
         How the two are coupled.
     """
 
-    together: Annotated[Any, types.FunctionType(step_pair_signature)]
+    moves: Annotated[Any, Table(Function(together_signature))]
     rule: Rule
 
 
@@ -629,16 +623,15 @@ class Coupled(NamedTuple):
 FUNCTIONALS = 4  # in one run, at most
 
 # evaluate(model, chain, law, parameters, out): see `copartition.functionals`.
-functional_signature = types.void(pointer(Model), pointer(Chain), pointer(Law), float1, float1)
+functional_signature = void(Model, Chain, Law, float1, float1)
 
 
-class Functionals(NamedTuple):
+class Functionals(State):
     """Functions of a partition, evaluated one after another into one array.
 
     Attributes
     ----------
-    functions : tuple of functions
-        Places that are not used hold any function; it is never called.
+    functions : table of functions
     used : int
         How many are.
     parameters : float64 array
@@ -647,7 +640,7 @@ class Functionals(NamedTuple):
         Where the parameters of each function begin, and where its components go.
     """
 
-    functions: Annotated[Any, types.UniTuple(types.FunctionType(functional_signature), FUNCTIONALS)]
+    functions: Annotated[Any, Table(Function(functional_signature))]
     used: int
     parameters: Float1
     first_parameter: Int1

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from copartition.core.books import put_into_both, take_out_of_both
 from copartition.core.clusters import choices, has_room, put_in, take_out
-from copartition.core.compiling import inner, outline
+from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.matching import join, match_clusters
 from copartition.core.random import draw, uniform
-from copartition.core.state import PLACE
+from copartition.core.state import PLACE, Room, move_signatures
 from copartition.core.status import DONE, FULL, WRONG_PARTNER
 
 POINTS_BETWEEN_MATCHINGS = 32  # at most, and fewer where a sweep is short
 MATCHINGS_A_SWEEP = 4
 MANY_CELLS = 512
+
+alone_signature, together_signature = move_signatures(Room)
 
 # --- one chain -------------------------------------------------------------------------------------------------------
 
@@ -36,7 +38,7 @@ def update_chain(model, law, chain, random, n):
     total = weigh(model, law, chain, n_choices, n)
     if not total > 0.0:
         return refusal_of(total)
-    k = draw(chain[0].weights, n_choices, uniform(random) * total)
+    k = draw(chain.weights, n_choices, uniform(random) * total)
     put_in(model, law, chain, n, k)
     return DONE
 
@@ -44,13 +46,19 @@ def update_chain(model, law, chain, random, n):
 @outline
 def sweep_chain(model, law, chain, random, progress):
     """Go on with a sweep of one chain; return a status."""
-    for n in range(progress[PLACE], len(chain[0].labels)):
+    for n in range(progress[PLACE], len(chain.labels)):
         status = update_chain(model, law, chain, random, n)
         if status != DONE:
             progress[PLACE] = n
             return status
-    progress[PLACE] = len(chain[0].labels)
+    progress[PLACE] = len(chain.labels)
     return DONE
+
+
+@hook(alone_signature)
+def sweep_alone(model, law, chain, room, random, progress):
+    """A sweep, as a move of one chain."""
+    return sweep_chain(model, law, chain, random, progress)
 
 
 # --- two chains ------------------------------------------------------------------------------------------------------
@@ -62,14 +70,14 @@ def keep_matched(model, pair, x, y, n):
 
     Where there are many clusters that is seldom: it takes a pass over all of them for each one that is matched.
     """
-    n_x, n_y = x[0].n_clusters[0], y[0].n_clusters[0]
-    due = pair[0].due
+    n_x, n_y = x.n_clusters[0], y.n_clusters[0]
+    due = pair.due
     if n >= due[0]:
         match_clusters(model, pair)
-        period = min(POINTS_BETWEEN_MATCHINGS, 1 + len(x[0].labels) // MATCHINGS_A_SWEEP)
+        period = min(POINTS_BETWEEN_MATCHINGS, 1 + len(x.labels) // MATCHINGS_A_SWEEP)
         due[0] = n + period * (1 + n_x * n_y // MANY_CELLS)
-    if model[0].palette == 0:
-        join(pair[0].matched.there, pair[0].matched.back, n_x, n_y)
+    if model.palette == 0:
+        join(pair.matched.there, pair.matched.back, n_x, n_y)
 
 
 @inner
@@ -77,8 +85,8 @@ def update_pair(model, law, pair, x, y, rule, random, n):
     """Take point n out of both chains and put it back by the coupling; return a status."""
     if not (has_room(model, x) and has_room(model, y)):
         return FULL
-    matching = rule[0].uses_matching > 0
-    nugget = rule[0].nugget
+    matching = rule.uses_matching > 0
+    nugget = rule.nugget
     take_out_of_both(pair, x, y, matching, n)
     if matching:
         keep_matched(model, pair, x, y, n)
@@ -86,13 +94,13 @@ def update_pair(model, law, pair, x, y, rule, random, n):
     if status != DONE:
         return status
     n_x, n_y = choices(model, x), choices(model, y)
-    total_x, total_y = x[0].total[0], y[0].total[0]
-    i = draw(x[0].weights, n_x, uniform(random) * total_x)
+    total_x, total_y = x.total[0], y.total[0]
+    i = draw(x.weights, n_x, uniform(random) * total_x)
     if nugget > 0.0 and uniform(random) < nugget:
-        j = draw(y[0].weights, n_y, uniform(random) * total_y)
+        j = draw(y.weights, n_y, uniform(random) * total_y)
     else:
-        j = rule[0].partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
-        if not 0 <= j < n_y or y[0].weights[j] == 0.0:
+        j = rule.partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
+        if not 0 <= j < n_y or y.weights[j] == 0.0:
             return WRONG_PARTNER
     put_into_both(model, law, pair, x, y, matching, n, (i, j))
     return DONE
@@ -101,10 +109,18 @@ def update_pair(model, law, pair, x, y, rule, random, n):
 @outline
 def sweep_pair(model, law, pair, x, y, rule, random, progress):
     """Go on with a sweep of both chains, point by point; return a status."""
-    for n in range(progress[PLACE], len(x[0].labels)):
+    for n in range(progress[PLACE], len(x.labels)):
         status = update_pair(model, law, pair, x, y, rule, random, n)
         if status != DONE:
             progress[PLACE] = n
             return status
-    progress[PLACE] = len(x[0].labels)
+    progress[PLACE] = len(x.labels)
     return DONE
+
+
+@hook(together_signature)
+def sweep_together(law, pair, room, rule, random, progress):
+    """A sweep point by point, as a move of two chains."""
+    if progress[PLACE] == 0:
+        pair.due[0] = 0  # what was matched in the last sweep is of no use
+    return sweep_pair(pair.model_x, law, pair, pair.x, pair.y, rule, random, progress)

@@ -15,56 +15,56 @@ tempered chain makes the steps of any other.
 
 from __future__ import annotations
 
-from numba import types
-
 from copartition.core.clusters import clear_row
-from copartition.core.compiling import kernel, outline, reference
+from copartition.core.compiling import kernel, outline
 from copartition.core.random import uniform
 from copartition.core.split_merge import grow
 from copartition.core.state import STEPS, Chain, Law, Model, Stepper
 from copartition.core.status import DONE
-from copartition.core.types import int1, type_of, uint1
-
-model_type, law_type, chain_type, stepper_type = (type_of(one) for one in (Model, Law, Chain, Stepper))
+from copartition.core.steps import step_alone
+from copartition.core.types import float64, int1, int64, uint1
 
 
 @outline
-def log_density_of_cluster(model, law, chain, side, k):
-    """Return the log density of the points of cluster k, which grows point by point in the first row of `side`."""
-    labels, s = chain[0].labels, side[0]
-    s.sizes[0] = 0
-    clear_row(s.sums, 0)
+def log_density_of_cluster(model, law, chain, k):
+    """Return the log density of the points of cluster k, which grows point by point at the side of the chain."""
+    labels, side = chain.labels, chain.side
+    side.sizes[0] = 0
+    clear_row(side.sums, 0)
     total = 0.0
     for n in range(len(labels)):
         if labels[n] == k:
-            law[0].log_predictive(model, side, 1, n)
-            total += s.weights[0]
-            grow(model, law, side, n, 0, law[0].keeps)
+            law.log_predictive(model, side, 1, n)
+            total += side.weights[0]
+            grow(model, law, side, n, 0, law.keeps)
     return total
 
 
-@kernel(types.int64(model_type, law_type, chain_type, stepper_type, uint1, int1, chain_type, types.int64))
-def make_weighed_steps(model, law, chain, stepper, random, progress, side, steps):
+@outline
+def log_density_of_clusters(model, law, chain):
+    """Return the log density of all points given their clusters, prior and constants aside."""
+    total = 0.0
+    for k in range(chain.n_clusters[0]):
+        total += log_density_of_cluster(model, law, chain, k)
+    return total
+
+
+@kernel(int64(Model, Law, Chain, Stepper, uint1, int1, int64))
+def make_weighed_steps(model, law, chain, stepper, random, progress, steps):
     """Go on with one chain until it has finished `steps` steps, then leave its log density in ``side.total``.
 
     That is the log density of the data given the partition, prior aside. Returns a status. Changed in place: `chain`,
-    the state of the random numbers `random`, `progress`, and `side`, a chain with room for a cluster, whose points are
-    all in none.
+    the state of the random numbers `random`, and `progress`.
     """
-    m, functions, c, moves = reference(model), reference(law), reference(chain), reference(stepper.moves)
     while progress[STEPS] < steps:
-        status = stepper.alone(m, functions, c, moves, random, progress)
+        status = step_alone(model, law, chain, stepper, random, progress)
         if status != DONE:
             return status
-    s = reference(side)
-    total = 0.0
-    for k in range(chain.n_clusters[0]):
-        total += log_density_of_cluster(m, functions, c, s, k)
-    side.total[0] = total
+    chain.side.total[0] = log_density_of_clusters(model, law, chain)
     return DONE
 
 
-@kernel(types.float64(uint1))
+@kernel(float64(uint1))
 def draw_uniform(random):
     """Return a number from [0, 1), and advance `random` in place: that of a swap."""
     return uniform(random)

@@ -7,17 +7,13 @@ in scratch that stays in the cache. Sums over replicates are all that leaves it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from numba import types
-
 from copartition.core.compiling import inner, kernel
-from copartition.core.types import Int1, UShort2, narrow1, short1, type_of
+from copartition.core.types import Int1, State, UShort2, int64, narrow1, short1, void
 
 WIDTH = 1024  # pairs that are counted at a time
 
 
-class Counting(NamedTuple):
+class Counting(State):
     """What is to be counted, and where it is added to.
 
     Attributes
@@ -58,7 +54,7 @@ def count_stretch(labels, weights, once, i, begin, end, counts, weighted):
             weighted[j] += weight if row[j] == label else 0
 
 
-@kernel(types.void(type_of(Counting), types.int64, types.int64, narrow1, types.int64, short1, narrow1))
+@kernel(void(Counting, int64, int64, narrow1, int64, short1, narrow1))
 def count_pairs(counting, first, last, partial, goes_on, counts, weighted):
     """Count the pairs whose first point is `first` to ``last - 1`` and add what they come to.
 

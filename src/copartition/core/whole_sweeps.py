@@ -33,14 +33,14 @@ import math
 
 from copartition.core.books import put_into_both, take_out_of_both
 from copartition.core.clusters import choices, copy_array, copy_chain, has_room, put_in
-from copartition.core.compiling import inner, member, outline
+from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.exponential import LOWEST
 from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
 from copartition.core.random import draw, uniform
-from copartition.core.state import MODEL_X, MODEL_Y, NAMES_X, NAMES_Y, PLACE, SHADOW_X, SHADOW_Y
+from copartition.core.state import PLACE
 from copartition.core.status import DONE, FULL, WRONG_PARTNER
-from copartition.core.sweeps import keep_matched
+from copartition.core.sweeps import keep_matched, sweep_pair, together_signature
 
 POINT_BY_POINT, TOGETHER, PARTED = range(3)
 
@@ -51,14 +51,13 @@ NEGLIGIBLE = math.exp(LOWEST)
 @inner
 def choose_phase(model, pair, rule):
     """Decide at the start of a sweep how it is coupled: as a whole if the chains are close."""
-    p = pair[0]
+    p = pair
     p.due[0] = 0  # what was matched in the last sweep is of no use
     p.phase[0] = POINT_BY_POINT
-    if rule[0].reach >= 0:
-        shared = match_clusters(model, pair)
-        if len(p.x.labels) - shared <= rule[0].reach:
-            p.phase[0] = TOGETHER
-            p.ratios[0] = 1.0
+    shared = match_clusters(model, pair)
+    if len(p.x.labels) - shared <= rule.reach:
+        p.phase[0] = TOGETHER
+        p.ratios[0] = 1.0
 
 
 # --- on the same path ------------------------------------------------------------------------------------------------
@@ -67,15 +66,15 @@ def choose_phase(model, pair, rule):
 @inner
 def step_together(model, law, pair, x, y, rule, random, n):
     """Place point n while both chains are on the same path; return a status."""
-    p = pair[0]
+    p = pair
     take_out_of_both(pair, x, y, True, n)
-    if model[0].palette == 0:
-        join(p.matched.there, p.matched.back, x[0].n_clusters[0], y[0].n_clusters[0])
+    if model.palette == 0:
+        join(p.matched.there, p.matched.back, x.n_clusters[0], y.n_clusters[0])
     status = weigh_both(pair, law, x, y, n)
     if status != DONE:
         return status
-    n_x, total_x, total_y = choices(model, x), x[0].total[0], y[0].total[0]
-    of_x, of_y, there = x[0].weights, y[0].weights, p.matched.there
+    n_x, total_x, total_y = choices(model, x), x.total[0], y.total[0]
+    of_x, of_y, there = x.weights, y.weights, p.matched.there
     rho = p.ratios[0]
     # P : Q as numbers of which the larger is 1, so that neither overflows.
     of_p, of_q = min(1.0, 1.0 / rho), min(1.0, rho)
@@ -96,9 +95,9 @@ def step_together(model, law, pair, x, y, rule, random, n):
 @outline
 def separate(pair, x, y):
     """Let the chains part at the point at hand, whose laws are in their weights: shadows begin where they are."""
-    p = pair[0]
-    copy_chain(x, member(pair, SHADOW_X))
-    copy_chain(y, member(pair, SHADOW_Y))
+    p = pair
+    copy_chain(x, pair.shadow_x)
+    copy_chain(y, pair.shadow_y)
     copy_array(p.matched.there, p.names_x.there)
     copy_array(p.matched.back, p.names_x.back)
     copy_array(p.matched.back, p.names_y.there)
@@ -117,12 +116,12 @@ def weigh_shadow(model, law, shadow, names, n, row, died, count):
     `names` joins the clusters of the chain that it follows to its own. That chain has `count` clusters left; if `died`,
     its cluster `row` was the point alone and has just disappeared.
     """
-    there, back = names[0].there, names[0].back
+    there, back = names.there, names.back
     if died:
         forget(there, back, row, count)
     take_out_of_matched(model, shadow, n, back, there, True)
-    if model[0].palette == 0:
-        join(there, back, count, shadow[0].n_clusters[0])
+    if model.palette == 0:
+        join(there, back, count, shadow.n_clusters[0])
     return weigh(model, law, shadow, choices(model, shadow), n)
 
 
@@ -149,10 +148,10 @@ def follow(model, law, shadow, names, n, i, weight, ratio):
 
     `weight` is what was left of the probability of i, as `leave_remainder` leaves it.
     """
-    k = names[0].there[i]
+    k = names.there[i]
     if k < 0 or ratio == 0.0:
         return 0.0
-    other = ratio * (shadow[0].weights[k] / shadow[0].total[0])
+    other = ratio * (shadow.weights[k] / shadow.total[0])
     ratio = other / (weight + other)
     if ratio < NEGLIGIBLE:
         return 0.0
@@ -166,49 +165,49 @@ def place_parted(model, law, pair, x, y, rule, random, n):
 
     The four laws, of the chains and of their shadows, are in their weights, and the sums in their totals.
     """
-    p = pair[0]
+    p = pair
     ratios = p.ratios
-    shadow_x, shadow_y = member(pair, SHADOW_X), member(pair, SHADOW_Y)
-    names_x, names_y = member(pair, NAMES_X), member(pair, NAMES_Y)
+    shadow_x, shadow_y = pair.shadow_x, pair.shadow_y
+    names_x, names_y = pair.names_x, pair.names_y
     n_x, n_y = choices(model, x), choices(model, y)
-    of_x, of_y = x[0].weights, y[0].weights
-    total_x, total_y = x[0].total[0], y[0].total[0]
+    of_x, of_y = x.weights, y.weights
+    total_x, total_y = x.total[0], y.total[0]
     shadow_total_x, shadow_total_y = p.shadow_x.total[0], p.shadow_y.total[0]
     if ratios[0] > 0.0:
         total_x = leave_remainder(of_x, n_x, total_x, p.names_x.there, p.shadow_y.weights, shadow_total_y, ratios[0])
     if ratios[1] > 0.0:
         total_y = leave_remainder(of_y, n_y, total_y, p.names_y.there, p.shadow_x.weights, shadow_total_x, ratios[1])
     i = draw(of_x, n_x, uniform(random) * total_x)
-    j = rule[0].partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
+    j = rule.partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
     if not 0 <= j < n_y or of_y[j] == 0.0:
         return WRONG_PARTNER
-    ratios[0] = follow(member(pair, MODEL_Y), law, shadow_y, names_x, n, i, of_x[i], ratios[0])
-    ratios[1] = follow(member(pair, MODEL_X), law, shadow_x, names_y, n, j, of_y[j], ratios[1])
-    put_into_both(model, law, pair, x, y, rule[0].uses_matching > 0, n, (i, j))
+    ratios[0] = follow(pair.model_y, law, shadow_y, names_x, n, i, of_x[i], ratios[0])
+    ratios[1] = follow(pair.model_x, law, shadow_x, names_y, n, j, of_y[j], ratios[1])
+    put_into_both(model, law, pair, x, y, rule.uses_matching > 0, n, (i, j))
     return DONE
 
 
 @outline
 def step_parted(model, law, pair, x, y, rule, random, n):
     """Place point n after the chains have parted; return a status."""
-    p = pair[0]
-    shadow_x, shadow_y = member(pair, SHADOW_X), member(pair, SHADOW_Y)
-    row_x, row_y = x[0].labels[n], y[0].labels[n]
-    before_x, before_y = x[0].n_clusters[0], y[0].n_clusters[0]
-    matching = rule[0].uses_matching > 0
+    p = pair
+    shadow_x, shadow_y = pair.shadow_x, pair.shadow_y
+    row_x, row_y = x.labels[n], y.labels[n]
+    before_x, before_y = x.n_clusters[0], y.n_clusters[0]
+    matching = rule.uses_matching > 0
     take_out_of_both(pair, x, y, matching, n)
     if matching:
         keep_matched(model, pair, x, y, n)
-    count_x, count_y = x[0].n_clusters[0], y[0].n_clusters[0]
+    count_x, count_y = x.n_clusters[0], y.n_clusters[0]
     status = weigh_both(pair, law, x, y, n)
     if status != DONE:
         return status
     p.shadow_x.total[0] = p.shadow_y.total[0] = 1.0
     if p.ratios[0] > 0.0:
-        own, names = member(pair, MODEL_Y), member(pair, NAMES_X)
+        own, names = pair.model_y, pair.names_x
         p.shadow_y.total[0] = weigh_shadow(own, law, shadow_y, names, n, row_x, count_x < before_x, count_x)
     if p.ratios[1] > 0.0:
-        own, names = member(pair, MODEL_X), member(pair, NAMES_Y)
+        own, names = pair.model_x, pair.names_y
         p.shadow_x.total[0] = weigh_shadow(own, law, shadow_x, names, n, row_y, count_y < before_y, count_y)
     for total in (p.shadow_x.total[0], p.shadow_y.total[0]):
         if not total > 0.0:
@@ -222,11 +221,11 @@ def step_parted(model, law, pair, x, y, rule, random, n):
 @outline
 def sweep_whole(model, law, pair, x, y, rule, random, progress):
     """Go on with a sweep of both chains as a whole; return a status."""
-    phase = pair[0].phase
-    for n in range(progress[PLACE], len(x[0].labels)):
+    phase = pair.phase
+    for n in range(progress[PLACE], len(x.labels)):
         room = has_room(model, x) and has_room(model, y)
         if room and phase[0] == PARTED:
-            room = has_room(model, member(pair, SHADOW_X)) and has_room(model, member(pair, SHADOW_Y))
+            room = has_room(model, pair.shadow_x) and has_room(model, pair.shadow_y)
         status = FULL
         if room and phase[0] == TOGETHER:
             status = step_together(model, law, pair, x, y, rule, random, n)
@@ -235,5 +234,15 @@ def sweep_whole(model, law, pair, x, y, rule, random, progress):
         if status != DONE:
             progress[PLACE] = n
             return status
-    progress[PLACE] = len(x[0].labels)
+    progress[PLACE] = len(x.labels)
     return DONE
+
+
+@hook(together_signature)
+def sweep_path(law, pair, room, rule, random, progress):
+    """A sweep, as a move of two chains: as a whole if they are close, else point by point."""
+    if progress[PLACE] == 0:
+        choose_phase(pair.model_x, pair, rule)
+    if pair.phase[0] == POINT_BY_POINT:
+        return sweep_pair(pair.model_x, law, pair, pair.x, pair.y, rule, random, progress)
+    return sweep_whole(pair.model_x, law, pair, pair.x, pair.y, rule, random, progress)

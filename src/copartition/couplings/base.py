@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from copartition.core.compiling import Kernel, kernel
+from copartition.core.compiling import Kernel, hook
 from copartition.core.state import Rule, partner_signature
 from copartition.validation import probability
 
-partner = kernel(partner_signature, "pair, n_x, n_y, total_x, total_y, i, u")
+partner = hook(partner_signature, "pair, n_x, n_y, total_x, total_y, i, u")
 partner.__doc__ = """\
 Decorator of a coupling's compiled function; see `copartition.couplings`.
 
@@ -46,7 +46,7 @@ class Coupling:
     name: str
     partner: Kernel
     uses_matching = False
-    """Whether the function looks at ``pair[0].matched``, which clusters go with each other."""
+    """Whether the function looks at ``pair.matched``, which clusters go with each other."""
     whole_sweeps = False
     """Whether chains that are close are coupled over whole sweeps (`copartition.core.whole_sweeps`)."""
 

@@ -9,12 +9,12 @@ from copartition.couplings.base import Coupling, partner
 @partner
 def common(pair, n_x, n_y, total_x, total_y, i, u):
     """Return the label of y at the same quantile: u places the uniform number in the interval that made x choose i."""
-    weights = pair[0].x.weights
+    weights = pair.x.weights
     before = 0.0
     for k in range(i):
         before += weights[k]
     quantile = (before + u * weights[i]) / total_x
-    return draw(pair[0].y.weights, n_y, quantile * total_y)
+    return draw(pair.y.weights, n_y, quantile * total_y)
 
 
 class Common(Coupling):

@@ -35,7 +35,7 @@ def load_excess(weights, n_choices, total, there, other_weights, other_total, ch
 @outline
 def partner_in_remainder(pair, n_x, n_y, total_x, total_y, i, level):
     """Return the choice of y at which the mass in row i of the plan between the remainders passes `level`, or -1."""
-    p = pair[0]
+    p = pair
     w = p.work
     x, y = p.x.weights, p.y.weights
     m = load_excess(x, n_x, total_x, p.matched.there, y, total_y, w.rows, w.left_x)
@@ -50,8 +50,8 @@ def partner_in_remainder(pair, n_x, n_y, total_x, total_y, i, level):
 @partner
 def matched(pair, n_x, n_y, total_x, total_y, i, u):
     """Return the cluster that goes with i with the probability that both laws give them, else one of the remainder."""
-    x, y = pair[0].x.weights, pair[0].y.weights
-    j = pair[0].matched.there[i]
+    x, y = pair.x.weights, pair.y.weights
+    j = pair.matched.there[i]
     mass = x[i] / total_x
     level = u * mass
     shared = min(mass, y[j] / total_y) if j >= 0 else 0.0

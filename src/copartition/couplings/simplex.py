@@ -24,12 +24,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from copartition.core.compiling import inner, kernel, reference
+from copartition.core.compiling import inner, kernel
 from copartition.core.room import empty_workspace
 from copartition.core.state import Workspace
-from copartition.core.types import float1, float2, type_of
+from copartition.core.types import float1, float2, float64, int64
 from copartition.validation import finite_array
 
 # The total mass is 2^62 plus the perturbation: with 60 rows, F = 2^6, probabilities are multiples of 2^-56.
@@ -43,7 +42,7 @@ def load_masses(work, m, n, supplies, demands):
 
     Every demand must be positive. Supplies that round to 0 keep the unit of the perturbation. Returns the unit F.
     """
-    mass = work[0].mass
+    mass = work.mass
     bits = 1
     while (1 << bits) <= m:
         bits += 1
@@ -89,7 +88,7 @@ def solve(work, m, n, cells):
     find_rows(work, m, cells)
     root = place_greedily(work, m, n)
     hang_tree(work, m, n, root)
-    w = work[0]
+    w = work
     begin, cell_column, cell_gain, dual = w.begin, w.cell_column, w.cell_gain, w.dual
     lowest = position_of_lowest(dual, m, n)
     steps = 0
@@ -118,7 +117,7 @@ def solve(work, m, n, cells):
 @inner
 def find_rows(work, m, cells):
     """Write down where the cells of each row begin."""
-    begin, cell_row = work[0].begin, work[0].cell_row
+    begin, cell_row = work.begin, work.cell_row
     cell = 0
     for row in range(m):
         begin[row] = cell
@@ -136,7 +135,7 @@ def place_greedily(work, m, n):
 
     For gains that are overlaps of partitions this is nearly always within a step or two of the optimum.
     """
-    w = work[0]
+    w = work
     mass, parent, flow, order, best, favourite = w.mass, w.parent, w.flow, w.order, w.best, w.partner
     for i in range(m):
         find_favourite(work, m, i)
@@ -169,7 +168,7 @@ def place_greedily(work, m, n):
 @inner
 def find_favourite(work, m, i):
     """Find the column of the largest gain in row i among those that are not used up; -1 if all their gains are 0."""
-    w = work[0]
+    w = work
     largest, favourite = 0, -1
     for cell in range(w.begin[i], w.begin[i + 1]):
         j, gain = w.cell_column[cell], w.cell_gain[cell]
@@ -209,7 +208,7 @@ def hang_tree(work, m, n, root):
 
     The gain of the cell that joins a node to its parent is in the place of its dual value.
     """
-    w = work[0]
+    w = work
     parent, depth, dual, order, child = w.parent, w.depth, w.dual, w.order, w.child
     for node in range(m + n):
         child[node] = -1
@@ -227,7 +226,7 @@ def hang_tree(work, m, n, root):
 @inner
 def attach(work, node, above):
     """Make `node` the first child of `above`."""
-    w = work[0]
+    w = work
     first = w.child[above]
     w.parent[node] = above
     w.next_sibling[node] = first
@@ -240,7 +239,7 @@ def attach(work, node, above):
 @inner
 def detach(work, node):
     """Take `node` out of the children of its parent."""
-    w = work[0]
+    w = work
     after, before = w.next_sibling[node], w.previous_sibling[node]
     if before >= 0:
         w.next_sibling[before] = after
@@ -269,7 +268,7 @@ def shift_mass(work, m, row, column):
     On the way up from `row` the cells under rows give mass and those under columns take it; on the way up from
     `column` it is the other way round.
     """
-    w = work[0]
+    w = work
     parent, depth, flow = w.parent, w.depth, w.flow
     moved = LARGEST
     leaving = -1
@@ -298,7 +297,7 @@ def shift_mass(work, m, row, column):
 @inner
 def rehang(work, node, above, leaving, moved):
     """Turn the path from `node` up to `leaving` round, so that its part of the tree hangs from `above`."""
-    parent, flow = work[0].parent, work[0].flow
+    parent, flow = work.parent, work.flow
     while True:
         old_parent, old_flow = parent[node], flow[node]
         detach(work, node)
@@ -312,7 +311,7 @@ def rehang(work, node, above, leaving, moved):
 @inner
 def shift_duals(work, m, top, advantage):
     """Renew depths and dual values below `top`, whose new cell earned `advantage` more than its dual values."""
-    w = work[0]
+    w = work
     parent, depth, dual, child, sibling, stack = w.parent, w.depth, w.dual, w.child, w.next_sibling, w.order
     like_top = top < m
     stack[0] = top
@@ -332,7 +331,7 @@ def shift_duals(work, m, top, advantage):
 @inner
 def draw_column(work, m, row, u):
     """Return the column that a uniform number u picks from the law in `row` of the plan."""
-    w = work[0]
+    w = work
     flow, child, sibling = w.flow, w.child, w.next_sibling
     column = w.parent[row] - m
     total = flow[row]
@@ -352,7 +351,7 @@ def draw_column(work, m, row, u):
 @inner
 def write_plan(work, m, n, unit, plan):
     """Add the plan, without the perturbation and as shares of the total, to the cells of `plan`."""
-    w = work[0]
+    w = work
     total = 0
     for node in range(m + n):
         if w.parent[node] >= 0:
@@ -364,10 +363,9 @@ def write_plan(work, m, n, unit, plan):
             plan[w.rows[i], w.columns[j]] += ((w.flow[node] + unit // 2) // unit) / total
 
 
-@kernel(types.int64(type_of(Workspace), float1, float1, float2, types.float64, float2))
+@kernel(int64(Workspace, float1, float1, float2, float64, float2))
 def plan_kernel(work, supplies, demands, gains, scale, plan):
     """Solve a problem given in floating point numbers, gains not negative; what is without mass is left out."""
-    pointer = reference(work)
     m = n = 0
     for i in range(len(supplies)):
         if supplies[i] > 0.0:
@@ -388,9 +386,9 @@ def plan_kernel(work, supplies, demands, gains, scale, plan):
                 work.cell_column[cells] = j
                 work.cell_gain[cells] = gain
                 cells += 1
-    unit = load_masses(pointer, m, n, work.left_x, work.left_y)
-    steps = solve(pointer, m, n, cells)
-    write_plan(pointer, m, n, unit, plan)
+    unit = load_masses(work, m, n, work.left_x, work.left_y)
+    steps = solve(work, m, n, cells)
+    write_plan(work, m, n, unit, plan)
     return steps
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.core.compiling import inner, reference
+from copartition.core.compiling import inner
 from copartition.core.random import draw
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.simplex import draw_column, load_masses, solve
@@ -44,7 +44,7 @@ def dominant_partner(pair, i):
     Strictly, because then no other cell of its row or column is dominant, and the order in which step 2 takes the
     rows makes no difference to this one.
     """
-    p = pair[0]
+    p = pair
     o, x, y, gains = p.overlaps, p.x.weights, p.y.weights, p.gains
     best = second = 0
     j = -1
@@ -76,7 +76,7 @@ def dominant_partner(pair, i):
 @inner
 def load_cells(pair, m, n):
     """Write down the cells of the m rows and n columns of the problem whose gain is not 0; return their number."""
-    p = pair[0]
+    p = pair
     o, w, gains, number = p.overlaps, p.work, p.gains, p.work.order
     for k in range(p.y.n_clusters[0]):
         number[k] = -1
@@ -114,7 +114,7 @@ def rank_gains(work, m, n, cells):
 
     Cells of rows or columns that are used up are dropped from the list.
     """
-    w = work[0]
+    w = work
     for node in range(m + n):
         w.best[node] = 0
         w.second[node] = 0
@@ -136,7 +136,7 @@ def rank_gains(work, m, n, cells):
 @inner
 def rank(work, node, other, gain):
     """Take a gain into account that `node` has in its cell with `other`; of equal ones the first is the largest."""
-    best, second, partner = work[0].best, work[0].second, work[0].partner
+    best, second, partner = work.best, work.second, work.partner
     largest, first = best[node], partner[node]
     second[node] = max(second[node], min(gain, largest))
     best[node] = max(gain, largest)
@@ -146,7 +146,7 @@ def rank(work, node, other, gain):
 @inner
 def dominant_column(work, m, a):
     """Return the column of the dominant cell of row a, -1 if there is none."""
-    w = work[0]
+    w = work
     gain = w.best[a]
     if gain == 0:
         return -1
@@ -158,7 +158,7 @@ def dominant_column(work, m, a):
 @inner
 def place(work, a, b):
     """Move as much probability as possible into the cell (a, b); return how much."""
-    left_x, left_y = work[0].left_x, work[0].left_y
+    left_x, left_y = work.left_x, work.left_y
     moved = min(left_x[a], left_y[b])
     left_x[a] -= moved
     left_y[b] -= moved
@@ -172,7 +172,7 @@ def place_dominant(work, m, n, row, level):
     The column is the one in which the mass of `row` passes `level`; then that part is negative, and the rest of the
     plan does not matter. Otherwise it is the last one that took from `row`, or -1.
     """
-    w = work[0]
+    w = work
     placed = 0.0
     column = -1
     for a in range(m):
@@ -220,7 +220,7 @@ def number_remaining(left, count, numbers, chosen):
 @inner
 def core_partner(work, m, n, cells, row, level):
     """Return the choice of y at which the mass in `row` of the optimal plan of what is left passes `level`."""
-    w = work[0]
+    w = work
     row_number, column_number = w.best, w.second  # free for other use now
     rows = number_remaining(w.left_x, m, row_number, w.rows)
     columns = number_remaining(w.left_y, n, column_number, w.columns)
@@ -249,8 +249,7 @@ def partner_by_plan(pair, m, n, i, level):
     The plan is between the m choices of x in ``work.rows`` and the n of y in ``work.columns``, of masses
     ``work.left_x`` and ``work.left_y``. -1 if rounding leaves nothing to choose.
     """
-    work = reference(pair[0].work)
-    w = work[0]
+    work = w = pair.work
     cells = load_cells(pair, m, n)
     row = 0
     while row < m and w.rows[row] != i:
@@ -275,7 +274,7 @@ def partner_by_plan(pair, m, n, i, level):
 @partner
 def transport(pair, n_x, n_y, total_x, total_y, i, u):
     """Return the choice of y that u picks from row i of the optimal plan."""
-    x, y = pair[0].x.weights, pair[0].y.weights
+    x, y = pair.x.weights, pair.y.weights
     if x[i] == total_x or total_y == 1.0:
         # One of the laws has a single choice (the largest weight is 1): all couplings are the same.
         return draw(y, n_y, u * total_y)
@@ -284,7 +283,7 @@ def transport(pair, n_x, n_y, total_x, total_y, i, u):
     j = dominant_partner(pair, i)
     if j >= 0 and level < y[j] / total_y:
         return j
-    w = pair[0].work
+    w = pair.work
     m = load_law(x, n_x, total_x, w.rows, w.left_x)
     n = load_law(y, n_y, total_y, w.columns, w.left_y)
     j = partner_by_plan(pair, m, n, i, level)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from copartition.core.compiling import Kernel, kernel
+from copartition.core.compiling import Kernel, hook
 from copartition.core.state import FUNCTIONALS, Chain, Functionals, Law, Model, functional_signature
 from copartition.core.steps import evaluate_chain
 from copartition.names import Names
 from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
-evaluation = kernel(functional_signature, "model, chain, law, parameters, out")
+evaluation = hook(functional_signature, "model, chain, law, parameters, out")
 evaluation.__doc__ = """\
 Decorator of a functional's compiled function ``f(model, chain, law, parameters, out)``.
 
@@ -210,9 +210,8 @@ def nothing(model, chain, law, parameters, out):
 def arranged(functionals: Sequence[Functional]) -> Functionals:
     """Return functionals as kernels take them: those that are compiled, one after another; none if some are not."""
     used = list(functionals) if all(f.is_compiled for f in functionals) else []
-    functions = [*[f.evaluate for f in used], *[nothing] * (FUNCTIONALS - len(used))]
     first_parameter, first_component = np.zeros((2, FUNCTIONALS + 1), dtype=np.int64)
     first_parameter[1 : len(used) + 1] = np.cumsum([len(f.parameters) for f in used])
     first_component[1 : len(used) + 1] = np.cumsum([f.size for f in used])
     parameters = np.concatenate([np.zeros(0), *[f.parameters for f in used]])
-    return Functionals(tuple(functions), len(used), parameters, first_parameter, first_component)
+    return Functionals(tuple(f.evaluate for f in used), len(used), parameters, first_parameter, first_component)

@@ -66,10 +66,10 @@ def quotient(a, b):
 @evaluation
 def largest_shares(model, chain, law, parameters, out):
     """Sizes of the largest clusters as shares of all points, largest first."""
-    sizes = chain[0].sizes
+    sizes = chain.sizes
     for position in range(len(out)):
         out[position] = 0.0
-    for k in range(chain[0].n_clusters[0]):
+    for k in range(chain.n_clusters[0]):
         size = float(sizes[k])
         # Sorted insertion: `size` drops down the list and pushes out what is smaller.
         position = len(out) - 1
@@ -79,7 +79,7 @@ def largest_shares(model, chain, law, parameters, out):
                 position -= 1
             out[position] = size
     for position in range(len(out)):
-        out[position] = quotient(out[position], len(chain[0].labels))
+        out[position] = quotient(out[position], len(chain.labels))
 
 
 def largest_clusters(k: int) -> Functional:
@@ -98,10 +98,10 @@ def largest_clusters(k: int) -> Functional:
 @evaluation
 def count_sizes(model, chain, law, parameters, out):
     """Number of clusters whose sizes lie between successive numbers of `parameters`."""
-    sizes = chain[0].sizes
+    sizes = chain.sizes
     for b in range(len(out)):
         out[b] = 0.0
-    for k in range(chain[0].n_clusters[0]):
+    for k in range(chain.n_clusters[0]):
         for b in range(len(out)):
             if parameters[b] <= sizes[k] < parameters[b + 1]:
                 out[b] += 1.0

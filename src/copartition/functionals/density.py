@@ -19,18 +19,18 @@ def mixture_density(model, chain, law, parameters, out):
     there are follow in the parameters: by size, then, ``parameters[1]`` of them, by number of clusters. If a number of
     the prior is unknown, they follow for each of its values.
     """
-    weights, sizes, constant = chain[0].weights, chain[0].sizes, model[0].constant[0]
-    by_size, by_number = len(chain[0].labels) + 1, int(parameters[1])
+    weights, sizes, constant = chain.weights, chain.sizes, model.constant[0]
+    by_size, by_number = len(chain.labels) + 1, int(parameters[1])
     first = 2
-    if len(model[0].unknown.prior_tables) > 0:
-        grids, numbers = model[0].unknown.grids, model[0].numbers
+    if len(model.unknown.prior_tables) > 0:
+        grids, numbers = model.unknown.grids, model.numbers
         i = 0
         while grids[len(grids) - 1, i] != numbers[len(numbers) - 1]:
             i += 1
         first += i * (by_size + by_number)
     log_size = parameters[first:]
     log_new = parameters[first + by_size :]
-    existing = chain[0].n_clusters[0]
+    existing = chain.n_clusters[0]
     log_open = log_new[min(existing, by_number - 1)]
     top = log_open
     for k in range(existing):
@@ -39,7 +39,7 @@ def mixture_density(model, chain, law, parameters, out):
     for k in range(existing):
         total += math.exp(log_size[sizes[k]] - top)
     for g in range(len(out)):
-        law[0].log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
+        law.log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
         density = math.exp(weights[existing] + log_open - top + constant)
         for k in range(existing):
             density += math.exp(weights[k] + log_size[sizes[k]] - top + constant)

@@ -20,9 +20,9 @@ def distances(model, chain, law, parameters, out):
     ``parameters[0]`` is 1 for g(x) = x log x and 0 for x^2, ``parameters[1]`` the divisor. Then for each partition come
     its points, cluster by cluster, and the number of the cluster of each.
     """
-    labels, sizes, counts = chain[0].labels, chain[0].sizes, chain[0].weights  # weights are free between sweeps
+    labels, sizes, counts = chain.labels, chain.sizes, chain.weights  # weights are free between sweeps
     by_entropy = parameters[0] == 1.0
-    count, existing = len(labels), chain[0].n_clusters[0]
+    count, existing = len(labels), chain.n_clusters[0]
     of_chain = 0.0
     for k in range(existing):
         of_chain += growth(float(sizes[k]), by_entropy)

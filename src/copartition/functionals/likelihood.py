@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from copartition.core.clusters import clear_row
-from copartition.core.compiling import Kernel, reference
-from copartition.core.state import Chain
-from copartition.core.tempering import log_density_of_cluster
+from copartition.core.compiling import Kernel
+from copartition.core.tempering import log_density_of_clusters
 from copartition.functionals.base import Functional, evaluation
 from copartition.validation import shorten
 
@@ -16,38 +14,9 @@ from copartition.validation import shorten
 def log_density_of_data(model, chain, law, parameters, out):
     """The log density of all points given their clusters, cluster parameters integrated out.
 
-    Clusters are grown point by point in the row of the new cluster, which is empty again afterwards. So sums that have
-    drifted do not matter, and nothing else of the chain is touched.
+    Clusters are grown point by point at the side of the chain: sums that have drifted do not matter.
     """
-    c = chain[0]
-    spare, holder = c.n_clusters[0], c.holder[0]
-    c.holder[0] = -1
-    # The same chain, whose rows begin with the new cluster's; `kept` is by slot, and so stays as it is.
-    side = Chain(
-        c.labels,
-        c.sizes[spare:],
-        c.sums[spare:],
-        c.weights[spare:],
-        c.total,
-        c.slots[spare:],
-        c.rows,
-        c.n_clusters,
-        c.age,
-        c.kept,
-        c.holder,
-        c.scratch,
-        c.between,
-        c.tally,
-        c.kinds[spare:],
-    )
-    pointer = reference(side)
-    total = 0.0
-    for k in range(spare):
-        total += log_density_of_cluster(model, law, chain, pointer, k)
-    c.sizes[spare] = 0
-    clear_row(c.sums, spare)
-    c.holder[0] = holder
-    out[0] = total + model[0].constant[1]
+    out[0] = log_density_of_clusters(model, law, chain) + model.constant[1]
 
 
 class LogLikelihood(Functional):

@@ -31,8 +31,8 @@ def count_cluster(labels, parameters, first, counts):
 @evaluation
 def share_of_companions(model, chain, law, parameters, out):
     """For each point and each reference cluster: the share of that cluster, the point left out, that is with it."""
-    labels, counts = chain[0].labels, chain[0].weights  # weights are free between sweeps
-    n_points, existing = len(labels), chain[0].n_clusters[0]
+    labels, counts = chain.labels, chain.weights  # weights are free between sweeps
+    n_points, existing = len(labels), chain.n_clusters[0]
     clusters = len(out) // n_points
     first = 0
     for k in range(clusters):
@@ -52,8 +52,8 @@ def share_of_companions(model, chain, law, parameters, out):
 @evaluation
 def share_of_pairs(model, chain, law, parameters, out):
     """For each pair of reference clusters, one and the same included: the share of pairs that are together."""
-    labels, counts = chain[0].labels, chain[0].weights
-    n_points, existing = len(labels), chain[0].n_clusters[0]
+    labels, counts = chain.labels, chain.weights
+    n_points, existing = len(labels), chain.n_clusters[0]
     clusters = int(parameters[2 * n_points - 1]) + 1
     place = first = 0
     for a in range(clusters):

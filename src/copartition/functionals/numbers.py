@@ -15,13 +15,13 @@ from copartition.validation import finite_array, shorten
 def present_numbers(model, chain, law, parameters, out):
     """The numbers where the chain is."""
     for i in range(len(out)):
-        out[i] = model[0].numbers[i]
+        out[i] = model.numbers[i]
 
 
 @evaluation
 def cell_of_number(model, chain, law, parameters, out):
     """1 for the cell that a number is in; ``parameters`` are which number it is, and the edges of the cells."""
-    value = model[0].numbers[int(parameters[0])]
+    value = model.numbers[int(parameters[0])]
     for i in range(len(out)):
         out[i] = 1.0 if parameters[1 + i] <= value < parameters[2 + i] else 0.0
 

@@ -13,7 +13,7 @@ from copartition.validation import finite_array, integer, shorten
 @evaluation
 def same_cluster(model, chain, law, parameters, out):
     """Whether points are together, for all pairs of the points in `parameters`, row by row above the diagonal."""
-    labels = chain[0].labels
+    labels = chain.labels
     position = 0
     for a in range(len(parameters)):
         label = labels[int(parameters[a])]
@@ -25,7 +25,7 @@ def same_cluster(model, chain, law, parameters, out):
 @evaluation
 def same_cluster_listed(model, chain, law, parameters, out):
     """Whether points are together, for the pairs in `parameters`: all first points, then all second ones."""
-    labels = chain[0].labels
+    labels = chain.labels
     count = len(out)
     for pair in range(count):
         out[pair] = 1.0 if labels[int(parameters[pair])] == labels[int(parameters[count + pair])] else 0.0

@@ -10,7 +10,7 @@ import numpy as np
 from copartition.chains.chain import advance_chain
 from copartition.chains.neighbours import BlockUpdates, as_updates, partners_of, plan_blocks
 from copartition.chains.start import check_start, start_chain
-from copartition.chains.step import Step, check_split_merge, objection_to_moves
+from copartition.chains.step import Step, check_split_merge, dealt_by, objection_to_moves
 from copartition.core.random import stream
 from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan
 from copartition.couplings import check_coupling
@@ -129,4 +129,4 @@ def _dealt(target: Target) -> float:
     chain = advance_chain(target, step, chain, random, sweeps)
     stepper = step.stepper(target)
     advance_chain(target, stepper, chain, random, sweeps)
-    return float(stepper.moves.room.dealt[0]) / (sweeps * TRIED)
+    return dealt_by(stepper) / (sweeps * TRIED)

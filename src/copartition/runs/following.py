@@ -50,7 +50,8 @@ class Following:
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Courses, None]:
         """Follow some pairs, one after another, in this thread."""
         job, found, seconds = self.job, [], []
-        prepare(make_steps, reset_chain, begin_chain, make_weighed_steps, job.step.alone, *job.target.kernels)
+        moves = job.step.kernels(job.target, False)
+        prepare(make_steps, reset_chain, begin_chain, make_weighed_steps, *moves, *job.target.kernels)
         for number in numbers:
             begin = time.thread_time()
             one = self.unmet[number]

@@ -396,5 +396,5 @@ def _seen(parts: list[list[Piece]]) -> Seen:
 
 def _prepare(target: Target, step: Step) -> None:
     """Compile what all chains use, so that the time of none includes it."""
-    prepare(make_steps, reset_chain, begin_chain, make_weighed_steps, draw_uniform, step.alone)
-    prepare(*target.kernels)
+    own = (make_steps, reset_chain, begin_chain, make_weighed_steps, draw_uniform)
+    prepare(*own, *step.kernels(target, False), *target.kernels)

@@ -17,7 +17,7 @@ import numpy as np
 from copartition.chains.chain import chain_at, refusal
 from copartition.chains.pair import couple
 from copartition.chains.start import Beginning, start_refusal
-from copartition.chains.step import Step
+from copartition.chains.step import Step, stepper_of
 from copartition.core import status as kernel_status
 from copartition.core.batch import (
     AT_EVERY_END,
@@ -34,11 +34,10 @@ from copartition.core.batch import (
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.estimator import run_batch
 from copartition.core.random import stream
-from copartition.core.room import grown_pair, moves_of
+from copartition.core.room import grown_pair
 from copartition.core.steps import reset_chain
 from copartition.core.together import count_pairs
 from copartition.functionals import Functional, arranged, evaluate_at
-from copartition.functionals.base import nothing
 from copartition.partition import canonical
 from copartition.results import Outcomes
 from copartition.results.sums import Row, Sums, whole_numbers
@@ -113,7 +112,8 @@ class Job:
         """Compile what is going to be used, so that the time of no replicate includes it."""
         functions = [f.evaluate for f in self.arranged.evaluated if isinstance(f.evaluate, Kernel)]
         own = [] if self.arranged.gathered is None else [count_pairs]
-        prepare(run_batch, reset_chain, nothing, *self.target.kernels, *self.step.kernels, *functions, *own)
+        moves = self.step.kernels(self.target)
+        prepare(run_batch, reset_chain, *self.target.kernels, *moves, *functions, *own)
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
         """Run some replicates, one after another, in this thread.
@@ -203,7 +203,7 @@ class Runner:
             seeds=np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
             start=job.start.labels,
             start_steps=job.start.sweeps,
-            start_moves=moves_of(job.target.model, job.start.split_merge),
+            start_stepper=stepper_of(job.target, job.start.split_merge),
             order=np.zeros(job.target.n_points, dtype=np.int64),
             stops=stops,
             ended=number(),
@@ -338,7 +338,6 @@ class Runner:
         job, batch = self.job, self._batch
         while sweeps > 0:
             status = run_batch(
-                job.target.model,
                 job.target.law,
                 self._pair,
                 self._stepper,

@@ -168,7 +168,7 @@ class DrawJob:
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
         """Run some chains, one after another, in this thread; their CPU time is not asked for."""
         own = [begin_chain] if self.start.is_random else []
-        prepare(make_steps, reset_chain, self.step.alone, *self.target.kernels, *own)
+        prepare(make_steps, reset_chain, *self.step.kernels(self.target, False), *self.target.kernels, *own)
         draws = [self._run_one(number, pause) for number in numbers]
         return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
 
@@ -200,7 +200,7 @@ def prepare_chains(target: Target, functional: Functional, step: Step, start: Be
     """Compile what ordinary chains use, so that the time of none includes it."""
     own = [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
     own += [begin_chain] if start.is_random else []
-    prepare(make_steps, make_recorded_steps, reset_chain, step.alone, *target.kernels, *own)
+    prepare(make_steps, make_recorded_steps, reset_chain, *step.kernels(target, False), *target.kernels, *own)
 
 
 def run_chains(task: Task, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:

@@ -44,7 +44,7 @@ class Target(Displayed):
     table : array, two-dimensional, optional
     parameters : array, one-dimensional, optional
     integers : array of int, one-dimensional, optional
-        Whatever the function needs to know, found again as ``model[0].table`` and so on.
+        Whatever the function needs to know, found again as ``model.table`` and so on.
     palette : int, default 0
         Number of labels if that is fixed (graph colouring); 0 if clusters come and go.
     exchangeable : bool, default False
@@ -203,7 +203,7 @@ class Target(Displayed):
     def fingerprint(self) -> str:
         """A hash of everything that the law depends on: the arrays and the code."""
         m = self.model
-        fields = m[: Model._fields.index("log_grown")]  # what follows from these need not be hashed
+        fields = list(m)[: Model._fields.index("log_grown")]  # what follows from these need not be hashed
         arrays = [np.asarray(field) for field in (*fields, *([m.numbers, *m.unknown] if len(m.numbers) else []))]
         arrays += [np.asarray(m.power)] if m.power != 1.0 else []
         arrays += [self.constraint.kinds, self.constraint.labels] if self.constraint else []

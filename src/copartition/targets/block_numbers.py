@@ -36,7 +36,7 @@ renew_gamma, renew_wishart, renew_tied = gamma_numbers.renew, wishart_numbers.re
 @weigh_number
 def blocks_weigh(model, chain, group):
     """Write the log density of the data for every value of a grid."""
-    m = model[0]
+    m = model
     i = m.integers[GROUPS] + GROUP_FIELDS * group
     place, role, column = place_of(model, m.integers[i]), m.integers[i + 1], m.integers[i + 2]
     grid, weights = m.unknown.grids[m.unknown.groups[group, GRID]], m.unknown.weights
@@ -51,23 +51,23 @@ def blocks_weigh(model, chain, group):
 @draw_numbers
 def blocks_draw(model, chain, group, random):
     """Draw numbers that are on no grid: only blocks whose noise is shared have such."""
-    i = model[0].integers[GROUPS] + GROUP_FIELDS * group
-    place = place_of(model, model[0].integers[i])
-    draw_tied(model, chain, place, model[0].integers[i + 1], model[0].integers[i + 2], random)
+    i = model.integers[GROUPS] + GROUP_FIELDS * group
+    place = place_of(model, model.integers[i])
+    draw_tied(model, chain, place, model.integers[i + 1], model.integers[i + 2], random)
 
 
 @log_density_of_numbers
 def blocks_log_density(model, chain, group, values):
     """Return the log density of such a draw."""
-    i = model[0].integers[GROUPS] + GROUP_FIELDS * group
-    place = place_of(model, model[0].integers[i])
-    return log_density_of_tied(model, chain, place, model[0].integers[i + 1], model[0].integers[i + 2], values)
+    i = model.integers[GROUPS] + GROUP_FIELDS * group
+    place = place_of(model, model.integers[i])
+    return log_density_of_tied(model, chain, place, model.integers[i + 1], model.integers[i + 2], values)
 
 
 @renew
 def blocks_renew(model, chain):
     """Bring all blocks with unknown numbers up to date, and the constant, which begins with that of units."""
-    m = model[0]
+    m = model
     last = len(m.parameters) - 1
     m.constant[0], m.constant[1] = m.parameters[last - 1], m.parameters[last]
     for block in range(m.integers[BLOCKS]):
@@ -121,7 +121,7 @@ def numbers_of(blocks: Sequence[BlockArrays], n_parameters: int) -> BlockNumbers
 
 def raw_of(blocks: Sequence[BlockArrays]) -> np.ndarray:
     """Return the raw points of all blocks that have such, side by side."""
-    return np.hstack([np.zeros((len(blocks[0].plain), 0)), *[one.raw for one in blocks if one.raw is not None]])
+    return np.hstack([np.zeros((len(blocks.plain), 0)), *[one.raw for one in blocks if one.raw is not None]])
 
 
 def _named(groups: list[OnGrid | Drawn]) -> list[OnGrid | Drawn]:
@@ -134,7 +134,7 @@ def _named(groups: list[OnGrid | Drawn]) -> list[OnGrid | Drawn]:
             seen[name] = seen.get(name, 0) + 1
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         named.append(
-            OnGrid(names[0], group.values, group.log_prior, group.of_data, group.law)
+            OnGrid(names, group.values, group.log_prior, group.of_data, group.law)
             if isinstance(group, OnGrid)
             else Drawn(names, group.initial, group.law)
         )

@@ -50,11 +50,11 @@ MANY_POINTS = 100  # from which a function for one table is worth the second tha
 @log_predictive
 def blocks_predictive(model, chain, n_choices, n):
     """Log predictive density of a point, the sum over blocks."""
-    m, c = model[0], chain[0]
+    m, c = model, chain
     weights = c.weights
     for k in range(n_choices):
         weights[k] = 0.0
-    for block in range(model[0].integers[0]):
+    for block in range(model.integers[0]):
         place = place_of(model, block)
         for k in range(n_choices):
             if place.kind == GAMMA:
@@ -78,7 +78,7 @@ def predictive_of(places: tuple[Place, ...]) -> Kernel:
 
     @log_predictive
     def log_predictive_of_blocks(model, chain, n_choices, n):
-        m, c = model[0], chain[0]
+        m, c = model, chain
         for k in range(n_choices):
             c.weights[k] = of_all(model, chain, m, c, k, n)
 
@@ -117,7 +117,7 @@ def wishart_predictive(width: int) -> Kernel:
 
     @log_predictive
     def log_predictive_of_block(model, chain, n_choices, n):
-        m, c, place = model[0], chain[0], place_of(model, 0)
+        m, c, place = model, chain, place_of(model, 0)
         weights = c.weights
         write_bases(m, c, place, n_choices, n)  # a loop by itself: a tenth faster
         if is_lost(c):
@@ -134,7 +134,7 @@ def wishart_predictive(width: int) -> Kernel:
 def blocks_merge(model, chain, a, b):
     """Log density of the points of two clusters as one, against two, the sum over blocks."""
     total = 0.0
-    for block in range(model[0].integers[0]):
+    for block in range(model.integers[0]):
         place = place_of(model, block)
         if place.kind == GAMMA:
             total += merge_gamma(model, chain, place, a, b)
@@ -154,7 +154,7 @@ def blocks_merge(model, chain, a, b):
 @begin_cluster
 def blocks_begin(model, chain, k):
     """Let every block that keeps something begin with an empty cluster."""
-    for block in range(model[0].integers[0]):
+    for block in range(model.integers[0]):
         place = place_of(model, block)
         if place.kind == WISHART:
             begin_wishart(chain, place, k)
@@ -163,7 +163,7 @@ def blocks_begin(model, chain, k):
 @enter_cluster
 def blocks_enter(model, chain, k, n):
     """Let a point join what is kept."""
-    for block in range(model[0].integers[0]):
+    for block in range(model.integers[0]):
         place = place_of(model, block)
         if place.kind == WISHART:
             enter_wishart(model, chain, place, k, n)
@@ -173,7 +173,7 @@ def blocks_enter(model, chain, k, n):
 def blocks_leave(model, chain, k, n):
     """Let a point leave what is kept; return whether digits were lost."""
     lost = False
-    for block in range(model[0].integers[0]):
+    for block in range(model.integers[0]):
         place = place_of(model, block)
         if place.kind == WISHART:
             lost |= leave_wishart(model, chain, place, k, n)
@@ -202,7 +202,7 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
     integers = [len(blocks), hyper, *[number for place in places for number in place], *numbers.integers]
     scratch = max(one.scratch for one in blocks)
     log_constant = sum(one.log_constant for one in blocks)
-    n_points = len(blocks[0].plain)
+    n_points = len(blocks.plain)
     log_total = sum(n_points * one.log_constant if one.log_total is None else one.log_total for one in blocks)
     return Prepared(
         _predictive_for(tuple(places), n_points),

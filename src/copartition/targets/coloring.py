@@ -25,8 +25,8 @@ def uniform_coloring(model, chain, n_choices, n):
 
     ``integers`` holds, for each vertex, where its neighbours begin in the same array, and then the neighbours.
     """
-    neighbors = model[0].integers
-    labels, weights = chain[0].labels, chain[0].weights
+    neighbors = model.integers
+    labels, weights = chain.labels, chain.weights
     for k in range(n_choices):
         weights[k] = 0.0
     for position in range(neighbors[n], neighbors[n + 1]):

@@ -47,8 +47,8 @@ STEPS = 2.0  # of a grid of the noise, at most, in standard deviations of what d
 @log_predictive
 def isotropic(model, chain, n_choices, n):
     """Log predictive density where every dimension has the same prior precision."""
-    points, table = model[0].points, model[0].table
-    sizes, sums, weights = chain[0].sizes, chain[0].sums, chain[0].weights
+    points, table = model.points, model.table
+    sizes, sums, weights = chain.sizes, chain.sums, chain.weights
     for k in range(n_choices):
         size = sizes[k]
         shrinkage = table[size, 1]
@@ -67,8 +67,8 @@ def anisotropic(model, chain, n_choices, n):
     The log normaliser is looked up by size. The factors of single dimensions are computed: their table would be twice
     as large as the data.
     """
-    points, table, kappa = model[0].points, model[0].table, model[0].parameters
-    sizes, sums, weights = chain[0].sizes, chain[0].sums, chain[0].weights
+    points, table, kappa = model.points, model.table, model.parameters
+    sizes, sums, weights = chain.sizes, chain.sums, chain.weights
     for k in range(n_choices):
         size = sizes[k]
         squares = 0.0
@@ -85,9 +85,9 @@ def isotropic_merge(model, chain, a, b):
 
     ``parameters`` holds kappa and the number of columns that are not there for padding.
     """
-    kappa, n_columns, sums = model[0].parameters[0], model[0].parameters[1], chain[0].sums
-    of_a, of_b = kappa + chain[0].sizes[a], kappa + chain[0].sizes[b]
-    of_both = of_a + chain[0].sizes[b]
+    kappa, n_columns, sums = model.parameters[0], model.parameters[1], chain.sums
+    of_a, of_b = kappa + chain.sizes[a], kappa + chain.sizes[b]
+    of_both = of_a + chain.sizes[b]
     together = apart = 0.0
     for d in range(sums.shape[1]):
         total = sums[a, d] + sums[b, d]
@@ -101,8 +101,8 @@ def isotropic_merge(model, chain, a, b):
 @log_merge
 def anisotropic_merge(model, chain, a, b):
     """The same where the dimensions differ."""
-    kappa, sums = model[0].parameters, chain[0].sums
-    size_a, size_b = chain[0].sizes[a], chain[0].sizes[b]
+    kappa, sums = model.parameters, chain.sums
+    size_a, size_b = chain.sizes[a], chain.sizes[b]
     result = 0.0
     for d in range(sums.shape[1]):
         of_a, of_b, of_both = kappa[d] + size_a, kappa[d] + size_b, kappa[d] + size_a + size_b

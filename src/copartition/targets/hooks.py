@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from copartition.core.compiling import Kernel, kernel
+from copartition.core.compiling import Kernel, hook
 from copartition.core.state import (
     Law,
     begin_signature,
@@ -19,11 +17,11 @@ from copartition.core.state import (
 from copartition.targets.unknown import Unknowns
 from copartition.validation import integer, shorten
 
-log_predictive = kernel(log_predictive_signature, "model, chain, n_choices, n")
+log_predictive = hook(log_predictive_signature, "model, chain, n_choices, n")
 log_predictive.__doc__ = """\
 Decorator of a target's compiled function ``f(model, chain, n_choices, n)``.
 
-It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain[0].weights``, prior
+It writes the log weight of putting point `n` into each of the `n_choices` clusters into ``chain.weights``, prior
 aside. The point is in no cluster at that moment: sizes, sums and labels are those of the other points.
 
 Examples
@@ -39,7 +37,7 @@ Examples
 array([0.495, 0.009, 0.495])
 """
 
-log_merge = kernel(log_merge_signature, "model, chain, a, b")
+log_merge = hook(log_merge_signature, "model, chain, a, b")
 log_merge.__doc__ = """\
 Decorator of a target's compiled function ``f(model, chain, a, b)``, which makes split-merge moves faster.
 
@@ -57,7 +55,7 @@ Examples
 """
 
 
-log_odds = kernel(log_odds_signature, "model, chain, a, b, n")
+log_odds = hook(log_odds_signature, "model, chain, a, b, n")
 log_odds.__doc__ = """\
 Decorator of a target's compiled function ``f(model, chain, a, b, n)``, for split-merge moves in the chain itself.
 
@@ -76,7 +74,7 @@ Examples
 """
 
 
-begin_cluster = kernel(begin_signature, "model, chain, k")
+begin_cluster = hook(begin_signature, "model, chain, k")
 begin_cluster.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, k)`` of `Keeping`: cluster k is about to get its first point.
 
@@ -90,7 +88,7 @@ Examples
 'begin'
 """
 
-enter_cluster = kernel(enter_signature, "model, chain, k, n")
+enter_cluster = hook(enter_signature, "model, chain, k, n")
 enter_cluster.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has joined cluster `k`.
 
@@ -106,7 +104,7 @@ Examples
 'enter'
 """
 
-leave_cluster = kernel(leave_signature, "model, chain, k, n")
+leave_cluster = hook(leave_signature, "model, chain, k, n")
 leave_cluster.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, k, n)`` of `Keeping`: point `n` has left cluster `k`.
 
@@ -138,12 +136,12 @@ class Keeping:
         Functions decorated with `copartition.begin_cluster`, `copartition.enter_cluster` and
         `copartition.leave_cluster`.
     width : int
-        How many numbers there are for each cluster: those of cluster k are ``chain[0].kept[chain[0].slots[k]]``.
+        How many numbers there are for each cluster: those of cluster k are ``chain.kept[chain.slots[k]]``.
     scratch : int, default 0
-        How many numbers the functions want as scratch, in ``chain[0].scratch``.
+        How many numbers the functions want as scratch, in ``chain.scratch``.
     between : bool, default False
-        Whether something is counted between every two clusters: whole numbers in ``chain[0].between``, found by the
-        slots of the two, with room for a tally of the point at hand in ``chain[0].tally``. Then `leave` takes exactly
+        Whether something is counted between every two clusters: whole numbers in ``chain.between``, found by the
+        slots of the two, with room for a tally of the point at hand in ``chain.tally``. Then `leave` takes exactly
         what `enter` added, and returns False.
 
     Examples
@@ -183,34 +181,6 @@ class Keeping:
         integer("scratch", self.scratch, 0)
 
 
-@log_merge
-def no_log_merge(model, chain, a, b):
-    """Stand where a target gives no `log_merge`; never called."""
-    return np.nan
-
-
-@log_odds
-def no_log_odds(model, chain, a, b, n):
-    """Stand where a target gives no `log_odds`; never called."""
-    return np.nan
-
-
-@begin_cluster
-def no_begin(model, chain, k):
-    """Stand where a target keeps nothing; never called."""
-
-
-@enter_cluster
-def no_enter(model, chain, k, n):
-    """Stand where a target keeps nothing; never called."""
-
-
-@leave_cluster
-def no_leave(model, chain, k, n):
-    """Stand where a target keeps nothing; never called."""
-    return False
-
-
 def law_of(
     log_predictive: Kernel,
     log_merge: Kernel | None,
@@ -218,8 +188,7 @@ def law_of(
     keeping: Keeping | None,
     unknown: Unknowns,
 ) -> Law:
-    """Return the functions of a target as kernels take them; others stand where it gives none."""
-    kept = (no_begin, no_enter, no_leave) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
-    merge, odds = log_merge or no_log_merge, log_odds or no_log_odds
+    """Return the functions of a target as kernels take them; None where it gives none."""
+    kept = (None, None, None) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
     given = [int(one is not None) for one in (log_merge, log_odds, keeping)]
-    return Law(log_predictive, merge, given[0], odds, given[1], *kept, given[2], *unknown.functions)
+    return Law(log_predictive, log_merge, given[0], log_odds, given[1], *kept, given[2], *unknown.functions)

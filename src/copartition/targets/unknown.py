@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.core.compiling import Kernel, kernel
+from copartition.core.compiling import Kernel, hook
 from copartition.core.state import (
     Model,
     Unknown,
@@ -23,12 +23,12 @@ from copartition.core.state import (
 )
 from copartition.validation import finite_array, number_array, shorten
 
-weigh_number = kernel(weigh_number_signature, "model, chain, group")
+weigh_number = hook(weigh_number_signature, "model, chain, group")
 weigh_number.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, group)`` of `Unknowns`, for a number on a grid.
 
 It writes the log density of all data for each value of the grid, given the partition and all other numbers, into
-``model[0].unknown.weights``: the same constant may be left out for all values. The prior is added to it.
+``model.unknown.weights``: the same constant may be left out for all values. The prior is added to it.
 
 Examples
 --------
@@ -40,12 +40,12 @@ Examples
 True
 """
 
-draw_numbers = kernel(draw_numbers_signature, "model, chain, group, random")
+draw_numbers = hook(draw_numbers_signature, "model, chain, group, random")
 draw_numbers.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, group, random)`` of `Unknowns`.
 
 It draws the numbers of a group that is on no grid given the partition and all other numbers, prior and data together,
-and writes them into ``model[0].numbers``. What they were before must not matter. All chance is from `random`:
+and writes them into ``model.numbers``. What they were before must not matter. All chance is from `random`:
 ``copartition.core.random`` has `uniform`, `normal` and `gamma`.
 
 Examples
@@ -59,7 +59,7 @@ Examples
 'draw'
 """
 
-log_density_of_numbers = kernel(log_density_of_numbers_signature, "model, chain, group, values")
+log_density_of_numbers = hook(log_density_of_numbers_signature, "model, chain, group, values")
 log_density_of_numbers.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, group, values)`` of `Unknowns`.
 
@@ -75,12 +75,12 @@ Examples
 'log_density'
 """
 
-renew = kernel(renew_signature, "model, chain")
+renew = hook(renew_signature, "model, chain")
 renew.__doc__ = """\
 Decorator of a compiled function ``f(model, chain)`` of `Unknowns`: numbers have been drawn.
 
-It brings what depends on them up to date: ``model[0].points``, ``table``, ``parameters`` and ``constant``, of which
-every chain has its own, and ``chain[0].sums`` and ``kept``.
+It brings what depends on them up to date: ``model.points``, ``table``, ``parameters`` and ``constant``, of which
+every chain has its own, and ``chain.sums`` and ``kept``.
 
 Examples
 --------
@@ -91,22 +91,6 @@ Examples
 >>> renew.function.__name__
 'renew'
 """
-
-
-@weigh_number
-def no_weigh_number(model, chain, group):
-    """Stand where no number is on a grid; never called."""
-
-
-@draw_numbers
-def no_draw_numbers(model, chain, group, random):
-    """Stand where all numbers are on grids; never called."""
-
-
-@log_density_of_numbers
-def no_log_density_of_numbers(model, chain, group, values):
-    """Stand where all numbers are on grids; never called."""
-    return np.nan
 
 
 @renew
@@ -206,12 +190,12 @@ class Unknowns:
     draw, log_density : Kernel, optional
         Decorated with `copartition.draw_numbers` and `copartition.log_density_of_numbers`, for the others.
     renew : Kernel, optional
-        Decorated with `copartition.renew`; left out where the functions of the target read ``model[0].numbers``
+        Decorated with `copartition.renew`; left out where the functions of the target read ``model.numbers``
         themselves.
     raw : array, two-dimensional, optional
-        Points before numbers shift and scale them, for `renew`: found again as ``model[0].unknown.raw``.
+        Points before numbers shift and scale them, for `renew`: found again as ``model.unknown.raw``.
     scratch : int, default 0
-        How many numbers the functions want as scratch, in ``chain[0].scratch``.
+        How many numbers the functions want as scratch, in ``chain.scratch``.
 
     Examples
     --------
@@ -225,9 +209,9 @@ class Unknowns:
     """
 
     groups: Sequence[OnGrid | Drawn]
-    weigh: Kernel = no_weigh_number
-    draw: Kernel = no_draw_numbers
-    log_density: Kernel = no_log_density_of_numbers
+    weigh: Kernel | None = None
+    draw: Kernel | None = None
+    log_density: Kernel | None = None
     renew: Kernel = no_renew
     raw: Any = None
     scratch: int = 0
@@ -248,21 +232,21 @@ class Unknowns:
         decorators = {"weigh": "weigh_number", "draw": "draw_numbers", "log_density": "log_density_of_numbers"}
         for name, signature in signatures.items():
             given = getattr(self, name)
-            if not isinstance(given, Kernel) or given.signature != signature:
+            if given is not None and (not isinstance(given, Kernel) or given.signature != signature):
                 raise TypeError(
                     f"{name} of Unknowns must be a function decorated with copartition.{decorators.get(name, name)}, "
                     f"got {shorten(given)}."
                 )
         kinds = {isinstance(group, OnGrid) for group in self.groups}
-        if True in kinds and self.weigh is no_weigh_number:
+        if True in kinds and self.weigh is None:
             raise ValueError("weigh of Unknowns must be given, because a number is on a grid.")
-        if False in kinds and (self.draw is no_draw_numbers or self.log_density is no_log_density_of_numbers):
+        if False in kinds and (self.draw is None or self.log_density is None):
             raise ValueError("draw and log_density of Unknowns must be given, because numbers are on no grid.")
 
     @property
-    def functions(self) -> tuple[Kernel, Kernel, Kernel, Kernel]:
-        """The compiled functions in the order of ``Law``."""
-        return self.weigh, self.draw, self.log_density, self.renew
+    def functions(self) -> tuple[Kernel | None, ...]:
+        """The compiled functions in the order of ``Law``; none where no number is unknown."""
+        return (self.weigh, self.draw, self.log_density, self.renew) if self.groups else (None,) * 4
 
 
 NO_UNKNOWNS = Unknowns(())

@@ -6,10 +6,8 @@ squared. The numbers of points in common are kept: one row for each cluster of e
 
 from __future__ import annotations
 
-from numba import types
-
-from copartition.core.compiling import inner, kernel
-from copartition.core.types import float1, int1, int2, narrow2
+from copartition.core.compiling import hook, inner, kernel
+from copartition.core.types import float1, float64, int1, int2, narrow2, void
 from copartition.diagnostics.search.clusters import choices
 from copartition.diagnostics.search.state import (
     Loss,
@@ -22,15 +20,15 @@ from copartition.diagnostics.search.state import (
 )
 
 
-@kernel(weigh_signature)
+@hook(weigh_signature)
 def weigh(problem, place, i):
     """Write the costs of point i in all clusters."""
-    s = place[0]
-    costs, step, own, count = s.costs, problem[0].step, s.labels[i], choices(place)
+    s = place
+    costs, step, own, count = s.costs, problem.step, s.labels[i], choices(place)
     for k in range(count):
         costs[k] = 0.0
-    for row in problem[0].cells[i]:
-        common, weight = s.common[row], problem[0].weights[row]
+    for row in problem.cells[i]:
+        common, weight = s.common[row], problem.weights[row]
         if own >= 0:
             common[own] -= 1  # without itself
         for k in range(count):
@@ -41,29 +39,29 @@ def weigh(problem, place, i):
         costs[k] = step[s.sizes[k] - (1 if k == own else 0)] - 2.0 * costs[k]
 
 
-@kernel(cost_signature)
+@hook(cost_signature)
 def cost(problem, place, i, k):
     """Return the cost of point i in cluster k."""
-    s, step = place[0], problem[0].step
+    s, step = place, problem.step
     itself = 1 if s.labels[i] == k else 0
     gained = 0.0
-    for row in problem[0].cells[i]:
-        gained += problem[0].weights[row] * step[s.common[row, k] - itself]
+    for row in problem.cells[i]:
+        gained += problem.weights[row] * step[s.common[row, k] - itself]
     return step[s.sizes[k] - itself] - 2.0 * gained
 
 
-@kernel(shift_signature)
+@hook(shift_signature)
 def shift(problem, place, i, k, sign):
     """Count point i in cluster k, or no more."""
-    common = place[0].common
-    for row in problem[0].cells[i]:
+    common = place.common
+    for row in problem.cells[i]:
         common[row, k] += sign
 
 
-@kernel(merging_signature)
+@hook(merging_signature)
 def merging(problem, place, a, b):
     """Return by how much the loss grows if two clusters become one."""
-    s, g, weights = place[0], problem[0].g, problem[0].weights
+    s, g, weights = place, problem.g, problem.weights
     gained = 0.0
     for row in range(len(weights)):
         of_a, of_b = s.common[row, a], s.common[row, b]
@@ -71,19 +69,19 @@ def merging(problem, place, a, b):
     return g[s.sizes[a] + s.sizes[b]] - g[s.sizes[a]] - g[s.sizes[b]] - 2.0 * gained
 
 
-@kernel(fold_signature)
+@hook(fold_signature)
 def fold(problem, place, a, b):
     """Add the column of cluster a to that of cluster b, and clear it."""
-    common = place[0].common
+    common = place.common
     for row in range(len(common)):
         common[row, b] += common[row, a]
         common[row, a] = 0
 
 
-@kernel(apart_signature)
+@hook(apart_signature)
 def apart(problem, i, j):
     """Return the share of draws in which two points are not together."""
-    of_i, of_j, weights = problem[0].cells[i], problem[0].cells[j], problem[0].weights
+    of_i, of_j, weights = problem.cells[i], problem.cells[j], problem.weights
     total = 0.0
     for draw in range(len(of_i)):
         total += weights[of_i[draw]] if of_i[draw] != of_j[draw] else 0.0
@@ -105,14 +103,14 @@ def renumber(labels, seen):
         labels[i] = seen[labels[i]]
 
 
-@kernel(types.void(narrow2, int1))
+@kernel(void(narrow2, int1))
 def renumber_all(draws, seen):
     """Make every row of `draws` canonical in place; `seen` is scratch."""
     for draw in range(len(draws)):
         renumber(draws[draw], seen)
 
 
-@kernel(types.float64(narrow2, float1, int1, float1, int2))
+@kernel(float64(narrow2, float1, int1, float1, int2))
 def mean_distance(draws, weights, labels, g, table):
     """Return the weighted mean of the distances of a clustering to all draws; `table` is scratch."""
     total = 0.0

@@ -15,10 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import types
 
-from copartition.core.compiling import inner, kernel
-from copartition.core.types import float1, float2, int1
+from copartition.core.compiling import hook, inner, kernel
+from copartition.core.types import float1, float2, int1, void
 from copartition.diagnostics.search.clusters import choices
 from copartition.diagnostics.search.state import (
     Loss,
@@ -36,7 +35,7 @@ FACTORS = 1000  # that may be multiplied: none is above 2, nor below 1/2
 @inner
 def refresh(place, k):
     """Compute the inverse sums of the members of cluster k anew."""
-    s = place[0]
+    s = place
     sums = s.sums[k]
     largest = 0.0
     for position in range(s.first[k], s.first[k + 1]):
@@ -46,11 +45,11 @@ def refresh(place, k):
     s.largest[k] = largest
 
 
-@kernel(shift_signature)
+@hook(shift_signature)
 def shift(problem, place, i, k, sign):
     """Add the row of point i to the sums of cluster k, or subtract it."""
-    sums, row = place[0].sums[k], problem[0].p[i]
-    if place[0].sizes[k] == 0:
+    sums, row = place.sums[k], problem.p[i]
+    if place.sizes[k] == 0:
         sums[:] = 0.0  # exactly, whatever rounding has left
     elif sign > 0:
         for j in range(len(row)):
@@ -61,20 +60,20 @@ def shift(problem, place, i, k, sign):
     refresh(place, k)
 
 
-@kernel(fold_signature)
+@hook(fold_signature)
 def fold(problem, place, a, b):
     """Add the sums of cluster a to those of cluster b, and clear them."""
-    of_a, of_b = place[0].sums[a], place[0].sums[b]
+    of_a, of_b = place.sums[a], place.sums[b]
     for j in range(len(of_a)):
         of_b[j] += of_a[j]
         of_a[j] = 0.0
     refresh(place, b)
 
 
-@kernel(apart_signature)
+@hook(apart_signature)
 def apart(problem, i, j):
     """Return the probability that two points are not together."""
-    return 1.0 - problem[0].p[i, j]
+    return 1.0 - problem.p[i, j]
 
 
 # --- Binder ----------------------------------------------------------------------------------------------------------
@@ -83,29 +82,29 @@ def apart(problem, i, j):
 @inner
 def binder_in(place, i, k):
     """Return the cost of point i in cluster k."""
-    s = place[0]
+    s = place
     if s.labels[i] == k:
         return s.sizes[k] - 1 - 2.0 * (s.sums[k, i] - 1.0)
     return s.sizes[k] - 2.0 * s.sums[k, i]
 
 
-@kernel(cost_signature)
+@hook(cost_signature)
 def binder_cost(problem, place, i, k):
     """Return the cost of point i in cluster k."""
     return binder_in(place, i, k)
 
 
-@kernel(weigh_signature)
+@hook(weigh_signature)
 def binder_weigh(problem, place, i):
     """Write the costs of point i in all clusters."""
     for k in range(choices(place)):
-        place[0].costs[k] = binder_in(place, i, k)
+        place.costs[k] = binder_in(place, i, k)
 
 
-@kernel(merging_signature)
+@hook(merging_signature)
 def binder_merging(problem, place, a, b):
     """Return by how much the loss grows if two clusters become one."""
-    s = place[0]
+    s = place
     if s.sizes[a] > s.sizes[b]:
         a, b = b, a
     sums = s.sums[b]
@@ -121,7 +120,7 @@ def binder_merging(problem, place, a, b):
 @inner
 def log_product(problem, place, i, begin, end, sign):
     """Return the sum of log(1 + sign p[i, j] / s_j) over the members from one place to another."""
-    row, members, inverse = problem[0].p[i], place[0].members, place[0].inverse
+    row, members, inverse = problem.p[i], place.members, place.inverse
     total = 0.0
     while begin < end:
         stop = min(end, begin + FACTORS)
@@ -137,26 +136,26 @@ def log_product(problem, place, i, begin, end, sign):
 @inner
 def vi_in(problem, place, i, k):
     """Return the cost of point i in cluster k."""
-    s = place[0]
+    s = place
     begin, end, size = s.first[k], s.first[k + 1], s.sizes[k]
     if s.labels[i] != k:
         gained = log_product(problem, place, i, begin, end, 1.0) + math.log(s.sums[k, i] + 1.0)
-        return problem[0].step[size] - 2.0 * gained
+        return problem.step[size] - 2.0 * gained
     own = s.position[i]
     lost = log_product(problem, place, i, begin, own, -1.0) + log_product(problem, place, i, own + 1, end, -1.0)
-    return problem[0].step[size - 1] - 2.0 * (math.log(s.sums[k, i]) - lost)
+    return problem.step[size - 1] - 2.0 * (math.log(s.sums[k, i]) - lost)
 
 
-@kernel(cost_signature)
+@hook(cost_signature)
 def vi_cost(problem, place, i, k):
     """Return the cost of point i in cluster k."""
-    return 0.0 if k == place[0].n_clusters[0] else vi_in(problem, place, i, k)
+    return 0.0 if k == place.n_clusters[0] else vi_in(problem, place, i, k)
 
 
-@kernel(weigh_signature)
+@hook(weigh_signature)
 def vi_weigh(problem, place, i):
     """Write the costs of point i in all clusters; infinity where a bound on it is not below the least so far."""
-    s = place[0]
+    s = place
     own, count = s.labels[i], s.n_clusters[0]
     least = np.inf
     if count < len(s.sizes):
@@ -166,7 +165,7 @@ def vi_weigh(problem, place, i):
         least = min(least, s.costs[own])
     for k in range(count):
         if k != own:
-            step, with_k = problem[0].step[s.sizes[k]], s.sums[k, i]
+            step, with_k = problem.step[s.sizes[k]], s.sums[k, i]
             bound = step - 2.0 * with_k * (s.largest[k] + 1.0)
             if bound < least:
                 size = float(s.sizes[k])
@@ -177,10 +176,10 @@ def vi_weigh(problem, place, i):
                 least = min(least, s.costs[k])
 
 
-@kernel(merging_signature)
+@hook(merging_signature)
 def vi_merging(problem, place, a, b):
     """Return by how much the loss grows if two clusters become one."""
-    s, g = place[0], problem[0].g
+    s, g = place, problem.g
     gained = 0.0
     for own, other in ((a, b), (b, a)):
         sums = s.sums[other]
@@ -196,7 +195,7 @@ LOSSES = {
 }
 
 
-@kernel(types.void(float2, int1, int1, float1))
+@kernel(void(float2, int1, int1, float1))
 def add_up(p, members, first, out):
     """Write the Binder loss and the VI loss of a clustering, without what no clustering changes.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from copartition.core.compiling import inner, kernel, outline, reference
+from copartition.core.compiling import inner, kernel, outline
 from copartition.core.random import uniform
-from copartition.core.types import int1, type_of, uint1
+from copartition.core.types import int1, int64, uint1, void
 from copartition.diagnostics.search.clusters import choices, dissolve, move, put_in
 from copartition.diagnostics.search.state import ROOM, Loss, Place, Problem, empty_place
 
@@ -19,13 +18,13 @@ PASSES = 8  # over the points of two clusters that one was split into, at most
 @inner
 def is_full(place):
     """Whether another cluster would be allowed, but has no row: the caller makes room."""
-    return place[0].n_clusters[0] == len(place[0].sizes) and len(place[0].sizes) < place[0].most
+    return place.n_clusters[0] == len(place.sizes) and len(place.sizes) < place.most
 
 
 @inner
 def best(place):
     """Return the cluster with the least cost, the first of several."""
-    costs = place[0].costs
+    costs = place.costs
     found = 0
     for k in range(1, choices(place)):
         if costs[k] < costs[found]:
@@ -37,10 +36,10 @@ def best(place):
 def place_points(problem, loss, place, order):
     """Put all points that are in no cluster where the loss grows least, one by one; return a status."""
     for i in order:
-        if place[0].labels[i] < 0:
+        if place.labels[i] < 0:
             if is_full(place):
                 return FULL
-            loss[0].weigh(problem, place, i)
+            loss.weigh(problem, place, i)
             put_in(problem, loss, place, i, best(place))
     return DONE
 
@@ -48,13 +47,13 @@ def place_points(problem, loss, place, order):
 @outline
 def move_points(problem, loss, place, order):
     """Move single points to other clusters until none gains by it; return a status."""
-    s = place[0]
+    s = place
     idle = 0  # points in a row that have stayed
     while idle < len(order):
         for i in order:
             if is_full(place):
                 return FULL
-            loss[0].weigh(problem, place, i)
+            loss.weigh(problem, place, i)
             k = best(place)
             if s.costs[k] < s.costs[s.labels[i]] - LEAST:
                 move(problem, loss, place, i, k)
@@ -71,11 +70,11 @@ def merge_clusters(problem, loss, place):
     """Merge each cluster with that with which it gains most, if it gains; return whether any did."""
     merged = False
     a = 0
-    while a < place[0].n_clusters[0]:
+    while a < place.n_clusters[0]:
         least, partner = -LEAST, -1
-        for b in range(place[0].n_clusters[0]):
+        for b in range(place.n_clusters[0]):
             if b != a:
-                change = loss[0].merging(problem, place, a, b)
+                change = loss.merging(problem, place, a, b)
                 if change < least:
                     least, partner = change, b
         if partner >= 0:
@@ -91,16 +90,16 @@ def merge_clusters(problem, loss, place):
 @inner
 def draw_seeds(problem, loss, place, k, random):
     """Draw two points of cluster k: any one, and another with the probability of being apart from it; -1 if none is."""
-    s = place[0]
+    s = place
     begin, end = s.first[k], s.first[k + 1]
     x = s.members[begin + int(uniform(random) * (end - begin))]
     total = 0.0
     for position in range(begin, end):
-        total += loss[0].apart(problem, x, s.members[position])
+        total += loss.apart(problem, x, s.members[position])
     level = uniform(random) * total
     y = -1
     for position in range(begin, end):
-        weight = loss[0].apart(problem, x, s.members[position])
+        weight = loss.apart(problem, x, s.members[position])
         if weight > 0.0 and s.members[position] != x:
             y = s.members[position]
             level -= weight
@@ -115,7 +114,7 @@ def split(problem, loss, place, k, random):
 
     Points go with that of two seeds which they are more often with, then to the side where they cost less.
     """
-    s = place[0]
+    s = place
     x, y = draw_seeds(problem, loss, place, k, random)
     if y < 0:
         return False
@@ -124,8 +123,8 @@ def split(problem, loss, place, k, random):
     position = s.first[k]
     while position < s.first[k + 1]:
         i = s.members[position]
-        if i == y or (i != x and loss[0].apart(problem, i, y) < loss[0].apart(problem, i, x)):
-            change += loss[0].cost(problem, place, i, new) - loss[0].cost(problem, place, i, k)
+        if i == y or (i != x and loss.apart(problem, i, y) < loss.apart(problem, i, x)):
+            change += loss.cost(problem, place, i, new) - loss.cost(problem, place, i, k)
             move(problem, loss, place, i, new)
         else:
             position += 1
@@ -136,7 +135,7 @@ def split(problem, loss, place, k, random):
             position = s.first[side]
             while position < s.first[side + 1] and s.sizes[side] > 1:
                 i = s.members[position]
-                gain = loss[0].cost(problem, place, i, side) - loss[0].cost(problem, place, i, other)
+                gain = loss.cost(problem, place, i, side) - loss.cost(problem, place, i, other)
                 if gain > LEAST:
                     change -= gain
                     move(problem, loss, place, i, other)
@@ -156,19 +155,19 @@ def split(problem, loss, place, k, random):
 def split_clusters(problem, loss, place, random):
     """Try to split every cluster; return whether any was."""
     any_split = False
-    for k in range(place[0].n_clusters[0]):
-        if place[0].sizes[k] > 1 and place[0].n_clusters[0] < len(place[0].sizes):
+    for k in range(place.n_clusters[0]):
+        if place.sizes[k] > 1 and place.n_clusters[0] < len(place.sizes):
             any_split |= split(problem, loss, place, k, random)
     return any_split
 
 
-@kernel(types.int64(type_of(Problem), type_of(Loss), type_of(Place), int1, uint1))
+@kernel(int64(Problem, Loss, Place, int1, uint1))
 def climb(problem, loss, place, order, random):
     """Place the points that are in no cluster, then improve the clustering until nothing helps; return a status.
 
     Changes the place, and advances the random numbers. `FULL` says that clusters need more room: call it again.
     """
-    known, functions, s = reference(problem), reference(loss), reference(place)
+    known, functions, s = problem, loss, place
     status = place_points(known, functions, s, order)
     while status == DONE:
         status = move_points(known, functions, s, order)
@@ -177,10 +176,10 @@ def climb(problem, loss, place, order, random):
     return status
 
 
-@kernel(types.void(type_of(Problem), type_of(Loss), type_of(Place), int1))
+@kernel(void(Problem, Loss, Place, int1))
 def fill(problem, loss, place, labels):
     """Put the points of a `Place` without clusters into those of `labels`; -1 for a point that is in none."""
-    known, functions, s = reference(problem), reference(loss), reference(place)
+    known, functions, s = problem, loss, place
     count = 0
     for i in range(len(labels)):
         count = max(count, labels[i] + 1)

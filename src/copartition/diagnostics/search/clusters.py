@@ -12,21 +12,21 @@ from copartition.core.compiling import inner, outline
 @inner
 def choices(place):
     """Return how many clusters a point may join: those there are, and a new one if there may be one."""
-    count = place[0].n_clusters[0]
-    return count + 1 if count < len(place[0].sizes) else count
+    count = place.n_clusters[0]
+    return count + 1 if count < len(place.sizes) else count
 
 
 @inner
 def seat(place, i, position):
     """Write point i to a place in the list of members."""
-    place[0].members[position] = i
-    place[0].position[i] = position
+    place.members[position] = i
+    place.position[i] = position
 
 
 @inner
 def put_in(problem, loss, place, i, k):
     """Put point i, which is in no cluster, into cluster k, which may be the new one."""
-    s = place[0]
+    s = place
     first = s.first
     if k == s.n_clusters[0]:
         s.n_clusters[0] += 1
@@ -43,13 +43,13 @@ def put_in(problem, loss, place, i, k):
     seat(place, i, hole)
     s.labels[i] = k
     s.sizes[k] += 1
-    loss[0].shift(problem, place, i, k, 1)
+    loss.shift(problem, place, i, k, 1)
 
 
 @inner
 def take_out(problem, loss, place, i):
     """Take point i out of its cluster, which stays even if it is empty then."""
-    s = place[0]
+    s = place
     first = s.first
     k = s.labels[i]
     hole = s.position[i]
@@ -62,13 +62,13 @@ def take_out(problem, loss, place, i):
     seat(place, i, hole)
     s.labels[i] = -1
     s.sizes[k] -= 1
-    loss[0].shift(problem, place, i, k, -1)
+    loss.shift(problem, place, i, k, -1)
 
 
 @inner
 def rename(problem, loss, place, a, b):
     """Let the points of cluster a join cluster b."""
-    s = place[0]
+    s = place
     for position in range(s.first[a], s.first[a + 1]):
         s.labels[s.members[position]] = b
     s.sizes[b] += s.sizes[a]
@@ -83,13 +83,13 @@ def rename(problem, loss, place, a, b):
     for k in range(s.n_clusters[0] - 1, 0, -1):
         s.first[k] = s.first[k - 1]
     s.first[0] = 0
-    loss[0].fold(problem, place, a, b)
+    loss.fold(problem, place, a, b)
 
 
 @outline
 def dissolve(problem, loss, place, a, b):
     """Let the points of cluster a, if it has any, join cluster b; the last cluster gets the number a."""
-    s = place[0]
+    s = place
     last = s.n_clusters[0] - 1
     if s.sizes[a] > 0:
         rename(problem, loss, place, a, b)
@@ -101,8 +101,8 @@ def dissolve(problem, loss, place, a, b):
 @inner
 def move(problem, loss, place, i, k):
     """Move point i to cluster k, which may be the new one; a cluster that is empty then disappears."""
-    before = place[0].labels[i]
+    before = place.labels[i]
     take_out(problem, loss, place, i)
     put_in(problem, loss, place, i, k)
-    if place[0].sizes[before] == 0:
+    if place.sizes[before] == 0:
         dissolve(problem, loss, place, before, k)

@@ -6,15 +6,14 @@ The losses are sums over clusters, so that it is enough to know what each of the
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from copartition.core.compiling import kernel
-from copartition.core.types import float1, int1, int2
+from copartition.core.types import float1, int1, int2, int64
 
 ALL_OF = 10  # points up to which all partitions are tried: 115,975 of them
 
 
-@kernel(types.int64(float1, int2, float1, int1, int1))
+@kernel(int64(float1, int2, float1, int1, int1))
 def try_all(of_set, partitions, losses, highest, sets):
     """Write all partitions and their losses, those first that have fewer clusters early on; return how many.
 

@@ -7,17 +7,16 @@ compares differences of them only.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
-from numba import types
 
-from copartition.core.types import Float1, Float2, Int1, Narrow2, pointer
+from copartition.core.types import Float1, Float2, Function, Int1, Narrow2, State, float64, int64, void
 
 ROOM = 16  # clusters for which there is room at first
 
 
-class Problem(NamedTuple):
+class Problem(State):
     """What a loss is computed from; nobody changes it.
 
     Attributes
@@ -41,7 +40,7 @@ class Problem(NamedTuple):
     step: Float1
 
 
-class Place(NamedTuple):
+class Place(State):
     """A clustering, with the sums that its loss needs kept up to date. `room` rows are enough for its clusters.
 
     Attributes
@@ -86,33 +85,33 @@ class Place(NamedTuple):
 
 # weigh(problem, place, i): write into ``place.costs`` by how much the loss grows if point i joins each cluster, itself
 # left out of the cluster it is in; infinity where that cannot be the least.
-weigh_signature = types.void(pointer(Problem), pointer(Place), types.int64)
+weigh_signature = void(Problem, Place, int64)
 
 # cost(problem, place, i, k): the same for one cluster.
-cost_signature = types.float64(pointer(Problem), pointer(Place), types.int64, types.int64)
+cost_signature = float64(Problem, Place, int64, int64)
 
 # shift(problem, place, i, k, sign): point i has joined cluster k (sign 1) or left it (-1); members know it already.
-shift_signature = types.void(pointer(Problem), pointer(Place), types.int64, types.int64, types.int64)
+shift_signature = void(Problem, Place, int64, int64, int64)
 
 # merging(problem, place, a, b): by how much the loss grows if clusters a and b become one.
-merging_signature = types.float64(pointer(Problem), pointer(Place), types.int64, types.int64)
+merging_signature = float64(Problem, Place, int64, int64)
 
 # fold(problem, place, a, b): the points of cluster a have joined cluster b; members know it already.
-fold_signature = types.void(pointer(Problem), pointer(Place), types.int64, types.int64)
+fold_signature = void(Problem, Place, int64, int64)
 
 # apart(problem, i, j): the probability that two points are not together.
-apart_signature = types.float64(pointer(Problem), types.int64, types.int64)
+apart_signature = float64(Problem, int64, int64)
 
 
-class Loss(NamedTuple):
+class Loss(State):
     """The compiled functions by which the search knows a loss; what each does is said above."""
 
-    weigh: Annotated[Any, types.FunctionType(weigh_signature)]
-    cost: Annotated[Any, types.FunctionType(cost_signature)]
-    shift: Annotated[Any, types.FunctionType(shift_signature)]
-    merging: Annotated[Any, types.FunctionType(merging_signature)]
-    fold: Annotated[Any, types.FunctionType(fold_signature)]
-    apart: Annotated[Any, types.FunctionType(apart_signature)]
+    weigh: Annotated[Any, Function(weigh_signature)]
+    cost: Annotated[Any, Function(cost_signature)]
+    shift: Annotated[Any, Function(shift_signature)]
+    merging: Annotated[Any, Function(merging_signature)]
+    fold: Annotated[Any, Function(fold_signature)]
+    apart: Annotated[Any, Function(apart_signature)]
 
 
 def tables(loss: str, count: int) -> tuple[np.ndarray, np.ndarray]:

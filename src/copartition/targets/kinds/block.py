@@ -52,7 +52,7 @@ BLOCKS, GROUPS, FIRST = range(3)
 @inner
 def place_of(model, block):
     """Return where the numbers of a block stand."""
-    at = model[0].integers
+    at = model.integers
     i = FIRST + FIELDS * block
     return Place(at[i], at[i + 1], at[i + 2], at[i + 3], at[i + 4], at[i + 5], at[i + 6], at[i + 7], at[i + 8])
 

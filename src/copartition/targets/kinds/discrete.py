@@ -26,7 +26,7 @@ TINY, LARGE = 1e-280, 1e280
 @inner
 def count_of(chain, place, k, j):
     """Return the number of observed cells of column j in cluster k."""
-    return chain[0].sums[k, place.observed + j] if place.observed > 0 else float(chain[0].sizes[k])
+    return chain.sums[k, place.observed + j] if place.observed > 0 else float(chain.sizes[k])
 
 
 # --- categories ------------------------------------------------------------------------------------------------------
@@ -60,17 +60,17 @@ def sum_of_logs(model, chain, place, k, n, first):
     """Return the logs of the numerators of some columns, where their product is not a number of the machine."""
     total = 0.0
     for j in range(first, min(first + AT_A_TIME, place.width)):
-        category = int(model[0].points[n, place.plain + j])
+        category = int(model.points[n, place.plain + j])
         if category >= 0:
-            weight = model[0].parameters[place.parameters + 1 + category]
-            total += math.log(weight + chain[0].sums[k, place.summed + category])
+            weight = model.parameters[place.parameters + 1 + category]
+            total += math.log(weight + chain.sums[k, place.summed + category])
     return total
 
 
 @outline
 def of_observed_categories(model, chain, place, k, n):
     """The same where cells are missing."""
-    points, parameters, sums = model[0].points, model[0].parameters, chain[0].sums
+    points, parameters, sums = model.points, model.parameters, chain.sums
     each = place.parameters + 1
     of_all = each + int(parameters[place.parameters])
     total = 0.0
@@ -93,17 +93,17 @@ def of_observed_categories(model, chain, place, k, n):
 def sum_of_totals(model, chain, place, k, n, first):
     """The same for the denominators, where cells are missing."""
     total = 0.0
-    of_all = place.parameters + 1 + int(model[0].parameters[place.parameters])
+    of_all = place.parameters + 1 + int(model.parameters[place.parameters])
     for j in range(first, min(first + AT_A_TIME, place.width)):
-        if model[0].points[n, place.plain + j] >= 0.0:
-            total += math.log(model[0].parameters[of_all + j] + chain[0].sums[k, place.observed + j])
+        if model.points[n, place.plain + j] >= 0.0:
+            total += math.log(model.parameters[of_all + j] + chain.sums[k, place.observed + j])
     return total
 
 
 @outline
 def merge_categorical(model, chain, place, a, b):
     """Return the log probability of the points of two clusters as one, against two."""
-    parameters, sums = model[0].parameters, chain[0].sums
+    parameters, sums = model.parameters, chain.sums
     first = place.parameters + 1
     of_all = first + int(parameters[place.parameters])
     result = 0.0
@@ -129,7 +129,7 @@ SHAPE, RATE, LARGEST, LENGTH, LOG_GAMMAS = range(5)
 @inner
 def log_gamma(model, place, total):
     """Return log Gamma(a + total), from the table as far as it goes."""
-    parameters = model[0].parameters
+    parameters = model.parameters
     if total < parameters[place.parameters + LENGTH]:
         return parameters[place.parameters + LOG_GAMMAS + int(total)]
     return math.lgamma(parameters[place.parameters + SHAPE] + total)
@@ -157,8 +157,8 @@ def of_counts(model, chain, m, c, place, k, n):
 @outline
 def of_observed_counts(model, chain, place, k, n):
     """The same where cells are missing, or counts are too large for the table of log Gamma."""
-    points, table, sums = model[0].points, model[0].table, chain[0].sums
-    shape = model[0].parameters[place.parameters + SHAPE]
+    points, table, sums = model.points, model.table, chain.sums
+    shape = model.parameters[place.parameters + SHAPE]
     result = points[n, place.plain]
     for j in range(place.width):
         if place.observed == 0 or points[n, place.observed + j] > 0.0:
@@ -172,7 +172,7 @@ def of_observed_counts(model, chain, place, k, n):
 @outline
 def merge_poisson(model, chain, place, a, b):
     """Return the log probability of the points of two clusters as one, against two."""
-    sums, result = chain[0].sums, 0.0
+    sums, result = chain.sums, 0.0
     for j in range(place.width):
         of_a, of_b = sums[a, place.summed + j], sums[b, place.summed + j]
         count_a, count_b = count_of(chain, place, a, j), count_of(chain, place, b, j)
@@ -184,6 +184,6 @@ def merge_poisson(model, chain, place, a, b):
 @inner
 def log_marginal(model, place, total, count):
     """Return the log probability of so many counts with this sum as one cluster, but for the x!."""
-    shape, rate = model[0].parameters[place.parameters + SHAPE], model[0].parameters[place.parameters + RATE]
+    shape, rate = model.parameters[place.parameters + SHAPE], model.parameters[place.parameters + RATE]
     own = log_gamma(model, place, total) - (shape + total) * math.log(rate + count)
     return own - log_gamma(model, place, 0.0) + shape * math.log(rate)

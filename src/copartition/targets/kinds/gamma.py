@@ -66,8 +66,8 @@ def log_predictive_of(model, chain, m, c, place, k, n):
 def one_by_one(model, chain, place, k, n, first):
     """Return what the columns from `first` on add, where a product over them is not a number of the machine."""
     total = 0.0
-    size = chain[0].sizes[k]
-    a = model[0].parameters[place.parameters + SHAPE] + 0.5 * size
+    size = chain.sizes[k]
+    a = model.parameters[place.parameters + SHAPE] + 0.5 * size
     for j in range(first, min(first + AT_A_TIME, place.width)):
         b, f = scales_of(model, chain, place, k, n, j, size)
         total += a * math.log(b) - (a + 0.5) * math.log(f)
@@ -77,25 +77,25 @@ def one_by_one(model, chain, place, k, n, first):
 @inner
 def scales_of(model, chain, place, k, n, j, count):
     """Return b and f of column j, of which `count` cells were observed."""
-    parameters, sums = model[0].parameters, chain[0].sums
+    parameters, sums = model.parameters, chain.sums
     prior, constant = place.parameters + COLUMNS, place.parameters + COLUMNS + place.width
     kappa = parameters[place.parameters + WEIGHT] + count
     mean = (parameters[prior + j] + sums[k, place.summed + j]) / kappa
     floor = parameters[constant + place.width + j]
     b = max(parameters[constant + j] + sums[k, place.summed + place.width + j] - kappa * mean * mean, floor)
-    difference = model[0].points[n, place.summed + j] - mean
+    difference = model.points[n, place.summed + j] - mean
     return b, b + kappa / (kappa + 1.0) * difference * difference
 
 
 @outline
 def of_observed(model, chain, place, k, n):
     """The same where cells are missing."""
-    points, table, sums = model[0].points, model[0].table, chain[0].sums
+    points, table, sums = model.points, model.table, chain.sums
     total = 0.0
     for j in range(place.width):
         if points[n, place.observed + j] > 0.0:
             count = int(sums[k, place.observed + j])
-            a = model[0].parameters[place.parameters + SHAPE] + 0.5 * count
+            a = model.parameters[place.parameters + SHAPE] + 0.5 * count
             b, f = scales_of(model, chain, place, k, n, j, count)
             total += table[count, place.table + NORMALISER] + a * math.log(b) - (a + 0.5) * math.log(f)
     return total
@@ -104,7 +104,7 @@ def of_observed(model, chain, place, k, n):
 @outline
 def log_merge(model, chain, place, a, b):
     """Return the log density of the points of two clusters as one, against two."""
-    sums, sizes = chain[0].sums, chain[0].sizes
+    sums, sizes = chain.sums, chain.sizes
     total = 0.0
     for j in range(place.width):
         count_a, count_b = float(sizes[a]), float(sizes[b])
@@ -121,7 +121,7 @@ def log_merge(model, chain, place, a, b):
 @inner
 def log_marginal(model, place, j, count, total, squares):
     """Return the log density of some cells of column j as one cluster, up to a factor for each cell."""
-    parameters = model[0].parameters
+    parameters = model.parameters
     weight, shape = parameters[place.parameters + WEIGHT], parameters[place.parameters + SHAPE]
     prior, constant = place.parameters + COLUMNS, place.parameters + COLUMNS + place.width
     kappa = weight + count

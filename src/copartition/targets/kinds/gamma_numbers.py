@@ -23,7 +23,7 @@ KNOWN_MEAN, KNOWN_B0, SHIFT, UNIT = range(4)
 @inner
 def own(model, place, what, j):
     """Return a parameter of column j."""
-    return model[0].parameters[own_parameters(model, place) + what * place.width + j]
+    return model.parameters[own_parameters(model, place) + what * place.width + j]
 
 
 @inner
@@ -32,7 +32,7 @@ def mean_of(model, place, j):
     at = number_of(model, place, MEAN)
     if at < 0:
         return own(model, place, KNOWN_MEAN, j)
-    return (model[0].numbers[at + j] - own(model, place, SHIFT, j)) / own(model, place, UNIT, j)
+    return (model.numbers[at + j] - own(model, place, SHIFT, j)) / own(model, place, UNIT, j)
 
 
 @inner
@@ -42,24 +42,24 @@ def b0_of(model, place, j):
     if at < 0:
         return own(model, place, KNOWN_B0, j)
     unit = own(model, place, UNIT, j)
-    return 2.0 * model[0].numbers[at] / (unit * unit)
+    return 2.0 * model.numbers[at] / (unit * unit)
 
 
 @inner
 def weight_of(model, place):
     """Return the present weight of prior means."""
     at = number_of(model, place, WEIGHT)
-    return model[0].parameters[place.parameters + GAMMA_WEIGHT] if at < 0 else model[0].numbers[at]
+    return model.parameters[place.parameters + GAMMA_WEIGHT] if at < 0 else model.numbers[at]
 
 
 @outline
 def weigh(model, chain, place, role, j, grid, weights):
     """Add what one column says of each value of a grid to the weights."""
-    sums = chain[0].sums
-    shape = model[0].parameters[place.parameters + SHAPE]
+    sums = chain.sums
+    shape = model.parameters[place.parameters + SHAPE]
     w, b0, m = weight_of(model, place), b0_of(model, place, j), mean_of(model, place, j)
     shift, unit = own(model, place, SHIFT, j), own(model, place, UNIT, j)
-    for k in range(chain[0].n_clusters[0]):
+    for k in range(chain.n_clusters[0]):
         n = count_of(chain, place, k, j)
         if n > 0.0:
             mean = sums[k, place.summed + j] / n
@@ -83,14 +83,14 @@ def weigh(model, chain, place, role, j, grid, weights):
 @outline
 def weigh_all_columns(model, chain, place, role, grid, weights):
     """The same for all columns of a block without missing cells: of the factors of two, one logarithm is taken."""
-    sums, width = chain[0].sums, place.width
-    shape, w = model[0].parameters[place.parameters + SHAPE], weight_of(model, place)
-    n_clusters = chain[0].n_clusters[0]
+    sums, width = chain.sums, place.width
+    shape, w = model.parameters[place.parameters + SHAPE], weight_of(model, place)
+    n_clusters = chain.n_clusters[0]
     if role == SCALE:
         for i in range(len(weights)):
             weights[i] += width * n_clusters * shape * log_positive(grid[i])
     for k in range(n_clusters):
-        n = float(chain[0].sizes[k])
+        n = float(chain.sizes[k])
         a = shape + 0.5 * n
         if role == WEIGHT:
             for i in range(len(weights)):
@@ -141,7 +141,7 @@ def weigh_number(model, chain, place, role, column, grid, weights):
 @outline
 def renew(model, chain, place):
     """Bring parameters and the table up to date."""
-    parameters, table, width = model[0].parameters, model[0].table, place.width
+    parameters, table, width = model.parameters, model.table, place.width
     w = weight_of(model, place)
     if w != parameters[place.parameters + GAMMA_WEIGHT]:
         parameters[place.parameters + GAMMA_WEIGHT] = w

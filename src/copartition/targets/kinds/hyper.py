@@ -22,19 +22,19 @@ GROUP_FIELDS = 3
 @inner
 def number_of(model, place, role):
     """Return where the first number of a role stands, -1 if there is none."""
-    return model[0].integers[place.hyper + role]
+    return model.integers[place.hyper + role]
 
 
 @inner
 def own_parameters(model, place):
     """Return where the parameters of a block for its unknown numbers begin."""
-    return model[0].integers[place.hyper + AT]
+    return model.integers[place.hyper + AT]
 
 
 @inner
 def count_of(chain, place, k, j):
     """Return how many cells of column j were observed in cluster k."""
-    return chain[0].sums[k, place.observed + j] if place.observed > 0 else float(chain[0].sizes[k])
+    return chain.sums[k, place.observed + j] if place.observed > 0 else float(chain.sizes[k])
 
 
 @outline

@@ -41,20 +41,20 @@ def sum_of_logs(model, chain, place, k, n, first):
     """Return the logs of the factors of some columns, where their product is not a number of the machine."""
     total = 0.0
     for j in range(first, min(first + AT_A_TIME, place.width)):
-        count, observed = float(chain[0].sizes[k]), 1.0
+        count, observed = float(chain.sizes[k]), 1.0
         if place.observed > 0:
-            count, observed = chain[0].sums[k, place.observed + j], model[0].points[n, place.observed + j]
-        total += math.log(1.0 + observed / (model[0].parameters[place.parameters + j] + count))
+            count, observed = chain.sums[k, place.observed + j], model.points[n, place.observed + j]
+        total += math.log(1.0 + observed / (model.parameters[place.parameters + j] + count))
     return total
 
 
 @outline
 def log_merge(model, chain, place, a, b):
     """Return the log density of the points of two clusters as one, against two."""
-    kappas, sums = model[0].parameters, chain[0].sums
+    kappas, sums = model.parameters, chain.sums
     result = 0.0
     for j in range(place.width):
-        count_a, count_b = float(chain[0].sizes[a]), float(chain[0].sizes[b])
+        count_a, count_b = float(chain.sizes[a]), float(chain.sizes[b])
         if place.observed > 0:
             count_a, count_b = sums[a, place.observed + j], sums[b, place.observed + j]
         kappa = kappas[place.parameters + j]

@@ -38,9 +38,9 @@ def log_merge(model, chain, place, a, b):
 
     As in `copartition.targets.gaussian`, with sums of differences from the prior mean.
     """
-    parameters, sums, width = model[0].parameters, chain[0].sums, place.width
+    parameters, sums, width = model.parameters, chain.sums, place.width
     kappa, offsets = parameters[place.parameters + KAPPA], place.parameters + OFFSETS
-    size_a, size_b = chain[0].sizes[a], chain[0].sizes[b]
+    size_a, size_b = chain.sizes[a], chain.sizes[b]
     of_a, of_b, of_both = kappa + size_a, kappa + size_b, kappa + size_a + size_b
     together = apart = 0.0
     for j in range(width):

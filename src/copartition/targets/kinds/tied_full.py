@@ -47,28 +47,28 @@ def load_covariance(model, place, matrix):
     at, width = number_of(model, place, SPREAD), place.width
     for i in range(width):
         for j in range(i + 1):
-            matrix[i * width + j] = model[0].numbers[at + i * (i + 1) // 2 + j]
+            matrix[i * width + j] = model.numbers[at + i * (i + 1) // 2 + j]
     return factorise(matrix, width)
 
 
 @outline
 def load_mean_in(model, chain, place, k, vector):
     """Leave the mean of cluster k, less the shift, in a vector."""
-    width, factor, n = place.width, model[0].parameters[matrix_at(model, place, FACTOR) :], chain[0].sizes[k]
+    width, factor, n = place.width, model.parameters[matrix_at(model, place, FACTOR) :], chain.sizes[k]
     for i in range(width):
         total = 0.0
         for j in range(i + 1):
-            total += factor[i * width + j] * chain[0].sums[k, place.summed + j]
+            total += factor[i * width + j] * chain.sums[k, place.summed + j]
         vector[i] = total / n + own(model, place, PRESENT, i)
 
 
 @outline
 def load_law_of_covariance(model, chain, place, matrix, vector):
     """Leave the scale matrix of the inverse Wishart law of the covariance in a matrix; return degrees of freedom."""
-    m, width, power = model[0], place.width, model[0].power
+    m, width, power = model, place.width, model.power
     scatter, scales = (
-        model[0].parameters[matrix_at(model, place, SCATTER) :],
-        model[0].parameters[matrix_at(model, place, SCALES) :],
+        model.parameters[matrix_at(model, place, SCATTER) :],
+        model.parameters[matrix_at(model, place, SCALES) :],
     )
     at = number_of(model, place, SCALE)
     factor = 1.0 if at < 0 else m.numbers[at]
@@ -79,8 +79,8 @@ def load_law_of_covariance(model, chain, place, matrix, vector):
             m_j, sum_j = mean_of(model, place, j), own(model, place, SUM, j)
             squares = scatter[i * width + j] - m_i * sum_j - m_j * sum_i + n_points * m_i * m_j
             matrix[i * width + j] = factor * scales[i * width + j] + power * squares
-    for k in range(chain[0].n_clusters[0]):
-        n = float(chain[0].sizes[k])
+    for k in range(chain.n_clusters[0]):
+        n = float(chain.sizes[k])
         load_mean_in(model, chain, place, k, vector)
         weight = power * n * n / (kappa + n)
         for i in range(width):
@@ -94,7 +94,7 @@ def load_law_of_covariance(model, chain, place, matrix, vector):
 def draw_covariance(model, chain, place, random):
     """Draw the covariance: ``C A^-T A^-1 C'``, with C the factor of its scale and A that of a Wishart matrix."""
     width, at = place.width, number_of(model, place, SPREAD)
-    c = chain[0].scratch
+    c = chain.scratch
     a, row = c[width * width :], c[2 * width * width :]
     degrees = load_law_of_covariance(model, chain, place, c, row)
     factorise(c, width)
@@ -114,14 +114,14 @@ def draw_covariance(model, chain, place, random):
             total = 0.0
             for m in range(width):
                 total += c[i * width + m] * c[j * width + m]
-            model[0].numbers[at + i * (i + 1) // 2 + j] = total
+            model.numbers[at + i * (i + 1) // 2 + j] = total
 
 
 @outline
 def log_density_of_covariance(model, chain, place, values):
     """Return the log density of a covariance under its inverse Wishart law."""
     width = place.width
-    c = chain[0].scratch
+    c = chain.scratch
     sigma, vector = c[width * width :], c[2 * width * width :]
     degrees = load_law_of_covariance(model, chain, place, c, vector)
     log_det_scale = factorise(c, width)
@@ -145,16 +145,16 @@ def log_density_of_covariance(model, chain, place, values):
 @outline
 def load_law_of_means(model, chain, place):
     """Leave the factor of the precision of all prior means in the scratch, and behind it their centre."""
-    width, power = place.width, model[0].power
-    precision, factor = chain[0].scratch, chain[0].scratch[width * width :]
-    centre, vector = chain[0].scratch[2 * width * width :], chain[0].scratch[2 * width * width + width :]
+    width, power = place.width, model.power
+    precision, factor = chain.scratch, chain.scratch[width * width :]
+    centre, vector = chain.scratch[2 * width * width :], chain.scratch[2 * width * width + width :]
     load_covariance(model, place, factor)
     kappa = kappa_of(model, place, 0, 1.0)
     total = 0.0
     for i in range(width):
         centre[i] = 0.0
-    for k in range(chain[0].n_clusters[0]):
-        n = float(chain[0].sizes[k])
+    for k in range(chain.n_clusters[0]):
+        n = float(chain.sizes[k])
         weight = power * kappa * n / (kappa + n)
         total += weight
         load_mean_in(model, chain, place, k, vector)
@@ -184,11 +184,11 @@ def load_law_of_means(model, chain, place):
 def weigh_full_kappa(model, chain, place, grid, weights):
     """Add the log density of the data for each value of kappa."""
     width = place.width
-    factor, vector = chain[0].scratch, chain[0].scratch[2 * width * width :]
-    products = chain[0].scratch[products_at(place) :]
+    factor, vector = chain.scratch, chain.scratch[2 * width * width :]
+    products = chain.scratch[products_at(place) :]
     load_covariance(model, place, factor)
-    for k in range(chain[0].n_clusters[0]):
-        n = float(chain[0].sizes[k])
+    for k in range(chain.n_clusters[0]):
+        n = float(chain.sizes[k])
         load_mean_in(model, chain, place, k, vector)
         for i in range(width):
             vector[i] -= mean_of(model, place, i)
@@ -197,7 +197,7 @@ def weigh_full_kappa(model, chain, place, grid, weights):
         for i in range(width):
             square += 0.5 * n * vector[i] * vector[i]
         add_cluster(k, n, square, False, grid, products, weights)
-        if k % AT_A_TIME == AT_A_TIME - 1 or k == chain[0].n_clusters[0] - 1:
+        if k % AT_A_TIME == AT_A_TIME - 1 or k == chain.n_clusters[0] - 1:
             for i in range(len(weights)):
                 weights[i] += 0.5 * width * log_positive(products[i])
 
@@ -208,10 +208,10 @@ def rotate_points(model, chain, place):
 
     Four at a time: their sums do not wait for each other.
     """
-    m, width, at, first = model[0], place.width, model[0].integers[place.hyper + RAW], place.summed
+    m, width, at, first = model, place.width, model.integers[place.hyper + RAW], place.summed
     points, raw, count = m.points, m.unknown.raw, len(m.unknown.raw)
-    factor, inverse = m.parameters[matrix_at(model, place, FACTOR) :], chain[0].scratch
-    centre, column = chain[0].scratch[width * width :], chain[0].scratch[width * width + width :]
+    factor, inverse = m.parameters[matrix_at(model, place, FACTOR) :], chain.scratch
+    centre, column = chain.scratch[width * width :], chain.scratch[width * width + width :]
     for j in range(width):
         for i in range(width):
             column[i] = 1.0 if i == j else 0.0

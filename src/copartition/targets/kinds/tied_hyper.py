@@ -44,7 +44,7 @@ def products_at(place):
 @inner
 def own(model, place, what, j):
     """Return a parameter of column j."""
-    return model[0].parameters[own_parameters(model, place) + COLUMNS + what * place.width + j]
+    return model.parameters[own_parameters(model, place) + COLUMNS + what * place.width + j]
 
 
 @inner
@@ -57,14 +57,14 @@ def matrix_at(model, place, which):
 @inner
 def form_of(model, place):
     """Return the form of a block."""
-    return model[0].integers[place.hyper + FORM]
+    return model.integers[place.hyper + FORM]
 
 
 @inner
 def mean_of(model, place, j):
     """Return the prior mean of column j by the numbers, less the shift."""
     at = number_of(model, place, MEAN)
-    return own(model, place, KNOWN_MEAN, j) if at < 0 else model[0].numbers[at + j] - own(model, place, SHIFT, j)
+    return own(model, place, KNOWN_MEAN, j) if at < 0 else model.numbers[at + j] - own(model, place, SHIFT, j)
 
 
 @inner
@@ -74,8 +74,8 @@ def variance_of(model, place, j):
     if at < 0:
         return own(model, place, VARIANCE, j)
     if form == GAUSSIAN:
-        return model[0].numbers[at] * model[0].numbers[at]
-    return model[0].numbers[at + (j if form == DIAGONAL else 0)]
+        return model.numbers[at] * model.numbers[at]
+    return model.numbers[at + (j if form == DIAGONAL else 0)]
 
 
 @inner
@@ -83,21 +83,21 @@ def kappa_of(model, place, j, variance):
     """Return kappa of column j by the numbers, where the noise has this variance."""
     at = number_of(model, place, WEIGHT)
     if form_of(model, place) == GAUSSIAN:
-        return variance / (own(model, place, OF_MEANS, j) if at < 0 else model[0].numbers[at] * model[0].numbers[at])
-    return model[0].parameters[own_parameters(model, place) + KAPPA] if at < 0 else model[0].numbers[at]
+        return variance / (own(model, place, OF_MEANS, j) if at < 0 else model.numbers[at] * model.numbers[at])
+    return model.parameters[own_parameters(model, place) + KAPPA] if at < 0 else model.numbers[at]
 
 
 @inner
 def scale_of(model, place, j):
     """Return the scale of the prior of a variance by the numbers."""
     at = number_of(model, place, SCALE)
-    return own(model, place, KNOWN_SCALE, j) if at < 0 else model[0].numbers[at]
+    return own(model, place, KNOWN_SCALE, j) if at < 0 else model.numbers[at]
 
 
 @inner
 def mean_in(model, chain, place, k, j, n):
     """Return the mean of the n cells of cluster k in column j, less the shift; not for full covariances."""
-    mean = chain[0].sums[k, place.summed + j] / n
+    mean = chain.sums[k, place.summed + j] / n
     return mean if place.kind == TIED else mean / own(model, place, INVERSE, j) + own(model, place, PRESENT, j)
 
 

@@ -81,10 +81,10 @@ def law_of_mean(model, chain, place, j):
     kappa = kappa_of(model, place, j, variance)
     precision = 1.0 / (sd * sd)
     total = precision * own(model, place, LAW_MEAN, j)
-    for k in range(chain[0].n_clusters[0]):
+    for k in range(chain.n_clusters[0]):
         n = count_of(chain, place, k, j)
         if n > 0.0:
-            weight = model[0].power * kappa * n / ((kappa + n) * variance)
+            weight = model.power * kappa * n / ((kappa + n) * variance)
             precision += weight
             total += weight * mean_in(model, chain, place, k, j, n)
     return total / precision, precision
@@ -96,7 +96,7 @@ def squares_of(model, chain, place, j):
     m, kappa = mean_of(model, place, j), kappa_of(model, place, j, variance_of(model, place, j))
     cells = own(model, place, CELLS, j)
     total = own(model, place, SQUARES, j) - 2.0 * m * own(model, place, SUM, j) + cells * m * m
-    for k in range(chain[0].n_clusters[0]):
+    for k in range(chain.n_clusters[0]):
         n = count_of(chain, place, k, j)
         if n > 0.0:
             difference = mean_in(model, chain, place, k, j, n) - m
@@ -107,11 +107,11 @@ def squares_of(model, chain, place, j):
 @outline
 def law_of_variance(model, chain, place, column):
     """Return shape and scale of the inverse gamma law of a variance, of all columns where they share it."""
-    shape, scale = model[0].parameters[own_parameters(model, place) + SHAPE], scale_of(model, place, column)
+    shape, scale = model.parameters[own_parameters(model, place) + SHAPE], scale_of(model, place, column)
     shared = form_of(model, place) == SPHERICAL
     for j in range(0 if shared else column, place.width if shared else column + 1):
-        shape += 0.5 * model[0].power * own(model, place, CELLS, j)
-        scale += 0.5 * model[0].power * squares_of(model, chain, place, j)
+        shape += 0.5 * model.power * own(model, place, CELLS, j)
+        scale += 0.5 * model.power * squares_of(model, chain, place, j)
     return shape, scale
 
 
@@ -121,14 +121,14 @@ def weigh_kappa(model, chain, place, grid, weights):
     # kappa is proportional to the number, or to its square from below: kappa / (kappa + n) = 1 / (1 + n number^2 / v).
     is_gaussian = form_of(model, place) == GAUSSIAN
     variance, half = variance_of(model, place, 0), 0.5 * place.width
-    products = chain[0].scratch[products_at(place) :]
-    for k in range(chain[0].n_clusters[0]):
-        n, square = float(chain[0].sizes[k]), 0.0
+    products = chain.scratch[products_at(place) :]
+    for k in range(chain.n_clusters[0]):
+        n, square = float(chain.sizes[k]), 0.0
         for j in range(place.width):
             difference = mean_in(model, chain, place, k, j, n) - mean_of(model, place, j)
             square += 0.5 * n * difference * difference / variance_of(model, place, j)
         add_cluster(k, n / variance if is_gaussian else n, square, is_gaussian, grid, products, weights)
-        if k % AT_A_TIME == AT_A_TIME - 1 or k == chain[0].n_clusters[0] - 1:
+        if k % AT_A_TIME == AT_A_TIME - 1 or k == chain.n_clusters[0] - 1:
             for i in range(len(weights)):
                 weights[i] += half * log_positive(products[i])
 
@@ -139,7 +139,7 @@ def weigh_spread_of_means(model, chain, place, grid, weights):
     is_gaussian = form_of(model, place) == GAUSSIAN
     for j in range(place.width):
         variance, m = variance_of(model, place, j), mean_of(model, place, j)
-        for k in range(chain[0].n_clusters[0]):
+        for k in range(chain.n_clusters[0]):
             n = count_of(chain, place, k, j)
             if n > 0.0:
                 difference = mean_in(model, chain, place, k, j, n) - m
@@ -156,12 +156,12 @@ def weigh_noise(model, chain, place, grid, weights):
     at = number_of(model, place, WEIGHT)
     for j in range(place.width):
         m, cells = mean_of(model, place, j), own(model, place, CELLS, j)
-        of_means = own(model, place, OF_MEANS, j) if at < 0 else model[0].numbers[at] * model[0].numbers[at]
+        of_means = own(model, place, OF_MEANS, j) if at < 0 else model.numbers[at] * model.numbers[at]
         squares = own(model, place, SQUARES, j) - 2.0 * m * own(model, place, SUM, j) + cells * m * m
         for i in range(len(weights)):
             variance = grid[i] * grid[i]
             weights[i] -= 0.5 * (cells * log_positive(variance) + squares / variance)
-        for k in range(chain[0].n_clusters[0]):
+        for k in range(chain.n_clusters[0]):
             n = count_of(chain, place, k, j)
             if n > 0.0:
                 difference = mean_in(model, chain, place, k, j, n) - m
@@ -178,17 +178,17 @@ def weigh_noise(model, chain, place, grid, weights):
 @outline
 def law_of_scale(model, chain, place):
     """Return by what the noise multiplies the density of the scale s: ``s^a exp(-b s)``, as a and b."""
-    width, shape = place.width, model[0].parameters[own_parameters(model, place) + SHAPE]
+    width, shape = place.width, model.parameters[own_parameters(model, place) + SHAPE]
     at, form = number_of(model, place, SPREAD), form_of(model, place)
     if form == SPHERICAL:
-        return shape, 1.0 / model[0].numbers[at]
+        return shape, 1.0 / model.numbers[at]
     total = 0.0
     if form == DIAGONAL:
         for j in range(width):
-            total += 1.0 / model[0].numbers[at + j]
+            total += 1.0 / model.numbers[at + j]
         return width * shape, total
-    factor, vector = chain[0].scratch, chain[0].scratch[2 * width * width :]
-    scales = model[0].parameters[matrix_at(model, place, SCALES) :]
+    factor, vector = chain.scratch, chain.scratch[2 * width * width :]
+    scales = model.parameters[matrix_at(model, place, SCALES) :]
     load_covariance(model, place, factor)
     for j in range(width):  # the trace of the scale matrix times the inverse of the covariance
         for i in range(width):
@@ -224,7 +224,7 @@ def weigh_number(model, chain, place, role, column, grid, weights):
 @outline
 def draw_numbers(model, chain, place, role, column, random):
     """Draw a prior mean, or all of them, or the noise, or the scale of its prior."""
-    m, width, at = model[0], place.width, number_of(model, place, role)
+    m, width, at = model, place.width, number_of(model, place, role)
     is_full = form_of(model, place) == FULL
     if role == SCALE:
         a, b = law_of_scale(model, chain, place)
@@ -237,10 +237,10 @@ def draw_numbers(model, chain, place, role, column, random):
         m.numbers[at + column] = scale / gamma(shape, random)
     elif is_full:
         load_law_of_means(model, chain, place)
-        centre, vector = chain[0].scratch[2 * width * width :], chain[0].scratch[2 * width * width + width :]
+        centre, vector = chain.scratch[2 * width * width :], chain.scratch[2 * width * width + width :]
         for i in range(width):
             vector[i] = normal(random)
-        solve_upper(chain[0].scratch, width, vector)
+        solve_upper(chain.scratch, width, vector)
         for i in range(width):
             m.numbers[at + i] = own(model, place, SHIFT, i) + centre[i] + vector[i]
     else:
@@ -251,7 +251,7 @@ def draw_numbers(model, chain, place, role, column, random):
 @outline
 def log_density_of_numbers(model, chain, place, role, column, values):
     """Return the log density of such a draw."""
-    m, width = model[0], place.width
+    m, width = model, place.width
     is_full = form_of(model, place) == FULL
     if role == SCALE:
         a, b = law_of_scale(model, chain, place)
@@ -266,7 +266,7 @@ def log_density_of_numbers(model, chain, place, role, column, values):
         return constant - (shape + 1.0) * math.log(values[0]) - scale / values[0]
     if is_full:
         log_det = load_law_of_means(model, chain, place)
-        factor, centre = chain[0].scratch, chain[0].scratch[2 * width * width :]
+        factor, centre = chain.scratch, chain.scratch[2 * width * width :]
         squares = 0.0
         for i in range(width):  # L' (values - centre), with L the factor of the precision
             total = 0.0
@@ -282,11 +282,11 @@ def log_density_of_numbers(model, chain, place, role, column, values):
 @outline
 def renew_scales(model, place):
     """Bring the present coordinates up to date, and the constant."""
-    m, width, first = model[0], place.width, own_parameters(model, place) + COLUMNS
+    m, width, first = model, place.width, own_parameters(model, place) + COLUMNS
     for j in range(width):
         m.parameters[first + PRESENT * width + j] = mean_of(model, place, j)
     if form_of(model, place) == FULL:
-        log_det = load_covariance(model, place, model[0].parameters[matrix_at(model, place, FACTOR) :])
+        log_det = load_covariance(model, place, model.parameters[matrix_at(model, place, FACTOR) :])
         m.constant[0] -= 0.5 * log_det
         m.constant[1] -= 0.5 * own(model, place, CELLS, 0) * log_det
         return
@@ -300,7 +300,7 @@ def renew_scales(model, place):
 @outline
 def renew_kappa(model, place):
     """Bring kappa and the table up to date."""
-    m, table, width = model[0], model[0].table, place.width
+    m, table, width = model, model.table, place.width
     if place.kind != TIED:
         for j in range(width):
             m.parameters[place.parameters + j] = kappa_of(model, place, j, variance_of(model, place, j))
@@ -324,8 +324,8 @@ def renew_kappa(model, place):
 @outline
 def take_sums_back(model, chain, place):
     """Turn sums into those of raw points."""
-    c, width, first = chain[0], place.width, place.summed
-    is_full, factor = form_of(model, place) == FULL, model[0].parameters[matrix_at(model, place, FACTOR) :]
+    c, width, first = chain, place.width, place.summed
+    is_full, factor = form_of(model, place) == FULL, model.parameters[matrix_at(model, place, FACTOR) :]
     for k in range(c.n_clusters[0]):
         for i in range(width - 1, -1, -1):
             total = c.sums[k, first + i] / own(model, place, INVERSE, i)
@@ -339,8 +339,8 @@ def take_sums_back(model, chain, place):
 @outline
 def scale_sums(model, chain, place):
     """Turn sums of raw points into those of points as they are now."""
-    c, width, first = chain[0], place.width, place.summed
-    is_full, factor = form_of(model, place) == FULL, model[0].parameters[matrix_at(model, place, FACTOR) :]
+    c, width, first = chain, place.width, place.summed
+    is_full, factor = form_of(model, place) == FULL, model.parameters[matrix_at(model, place, FACTOR) :]
     for k in range(c.n_clusters[0]):
         for i in range(width):
             total = c.sums[k, first + i] - count_of(chain, place, k, i) * own(model, place, PRESENT, i)
@@ -352,7 +352,7 @@ def scale_sums(model, chain, place):
 @outline
 def scale_points(model, place):
     """Shift and scale the raw points, those of grids included, column by column."""
-    m, width, raw, first = model[0], place.width, model[0].integers[place.hyper + RAW], place.summed
+    m, width, raw, first = model, place.width, model.integers[place.hyper + RAW], place.summed
     for n in range(len(m.unknown.raw)):
         for j in range(width):
             scale = own(model, place, INVERSE, j) * m.points[n, place.observed + j]

@@ -151,9 +151,9 @@ def log_predictive_of(model, chain, m, c, place, k, n):
 @outline
 def let_go(model, chain, k):
     """Build what is kept for cluster k anew without the point at hand, in all blocks of this kind."""
-    c = chain[0]
+    c = chain
     size = c.sizes[k]
-    for block in range(model[0].integers[0]):
+    for block in range(model.integers[0]):
         place = place_of(model, block)
         if place.kind == WISHART:
             begin(chain, place, k)
@@ -169,7 +169,7 @@ def let_go(model, chain, k):
 @inner
 def begin(chain, place, k):
     """Set what is kept for cluster k to the prior: mean 0, W the identity."""
-    kept, width = chain[0].kept[chain[0].slots[k]][place.kept :], place.width
+    kept, width = chain.kept[chain.slots[k]][place.kept :], place.width
     w = kept[1 + width :]
     for j in range(1 + width + row_of(width + width % 2)):
         kept[j] = 0.0
@@ -180,16 +180,16 @@ def begin(chain, place, k):
 @outline
 def enter(model, chain, place, k, n):
     """Let point n join what is kept for cluster k, whose size includes it."""
-    kappa = model[0].parameters[place.parameters + MEAN_WEIGHT] + chain[0].sizes[k]
+    kappa = model.parameters[place.parameters + MEAN_WEIGHT] + chain.sizes[k]
     change(model, chain, place, k, n, (kappa - 1.0) / kappa, 1.0 / kappa)
 
 
 @outline
 def leave(model, chain, place, k, n):
     """Let point n leave what is kept for cluster k, whose size is without it; return whether digits were lost."""
-    if chain[0].sizes[k] == 0:
+    if chain.sizes[k] == 0:
         return False  # the row begins afresh with its next point
-    kappa = model[0].parameters[place.parameters + MEAN_WEIGHT] + chain[0].sizes[k]
+    kappa = model.parameters[place.parameters + MEAN_WEIGHT] + chain.sizes[k]
     u = change(model, chain, place, k, n, -(kappa + 1.0) / kappa, -1.0 / kappa)
     return u < LOST
 
@@ -200,11 +200,11 @@ def change(model, chain, place, k, n, coefficient, shift):
 
     If that factor is not positive nothing of W is changed.
     """
-    width, slot = place.width, chain[0].slots[k]
-    factor = 1.0 + coefficient * distance_of_many(model[0], chain[0], place, slot, n)
+    width, slot = place.width, chain.slots[k]
+    factor = 1.0 + coefficient * distance_of_many(model, chain, place, slot, n)
     if not factor > 0.0:
         return 0.0
-    kept, w, z = chain[0].kept[slot][place.kept :], chain[0].scratch, chain[0].scratch[width + 2 :]
+    kept, w, z = chain.kept[slot][place.kept :], chain.scratch, chain.scratch[width + 2 :]
     mean, inverse = kept[1:], kept[1 + width :]
     for j in range(width):
         mean[j] += shift * w[j]
@@ -233,11 +233,11 @@ def change(model, chain, place, k, n, coefficient, shift):
 @outline
 def log_merge(model, chain, place, a, b):
     """Return the log density of the points of two clusters as one, against two."""
-    c = chain[0]
-    kept, table = c.kept, model[0].table
+    c = chain
+    kept, table = c.kept, model.table
     size_a, size_b = c.sizes[a], c.sizes[b]
-    weight = model[0].parameters[place.parameters + MEAN_WEIGHT]
-    degrees = model[0].parameters[place.parameters + DEGREES]
+    weight = model.parameters[place.parameters + MEAN_WEIGHT]
+    degrees = model.parameters[place.parameters + DEGREES]
     log_det_a, log_det_b = kept[c.slots[a], place.kept], kept[c.slots[b], place.kept]
     log_det = log_det_of_both(chain, place, a, b, weight)
     marginal = place.table + MARGINAL
@@ -249,7 +249,7 @@ def log_merge(model, chain, place, a, b):
 @outline
 def log_det_of_both(chain, place, a, b, weight):
     """Return log|Psi| of two clusters as one: the two Psi, less the prior's identity, and what their means add."""
-    c = chain[0]
+    c = chain
     psi, width = c.scratch, place.width
     for i in range(width * width):
         psi[i] = 0.0
@@ -273,8 +273,8 @@ def log_det_of_both(chain, place, a, b, weight):
 @outline
 def add_psi(chain, place, k):
     """Add Psi of cluster k, of which W is kept, to the lower half of the first matrix in the scratch."""
-    width, psi, factor = place.width, chain[0].scratch, chain[0].scratch[place.width * place.width :]
-    inverse = chain[0].kept[chain[0].slots[k]][place.kept + 1 + place.width :]
+    width, psi, factor = place.width, chain.scratch, chain.scratch[place.width * place.width :]
+    inverse = chain.kept[chain.slots[k]][place.kept + 1 + place.width :]
     # The columns of L, the inverse of W, by forward substitution; then Psi = L L', column by column of L.
     for j in range(width):
         column = factor[j * width :]

@@ -58,13 +58,13 @@ def numbers_scratch_width(n_columns: int, values: int) -> int:
 @inner
 def present_mean(model, place, j):
     """Return the prior mean that points are shifted by now, in coordinate j."""
-    return model[0].parameters[own_parameters(model, place) + PRESENT + j]
+    return model.parameters[own_parameters(model, place) + PRESENT + j]
 
 
 @inner
 def mean_of(model, place, i):
     """Return the prior mean by the numbers, in coordinate i."""
-    m, first, width = model[0], own_parameters(model, place) + PRESENT, place.width
+    m, first, width = model, own_parameters(model, place) + PRESENT, place.width
     at = number_of(model, place, MEAN)
     if at < 0:
         return m.parameters[first + width + i]
@@ -80,14 +80,14 @@ def mean_of(model, place, i):
 def weight_of(model, place):
     """Return the weight of the prior mean by the numbers."""
     at = number_of(model, place, WEIGHT)
-    return model[0].parameters[place.parameters + MEAN_WEIGHT] if at < 0 else model[0].numbers[at]
+    return model.parameters[place.parameters + MEAN_WEIGHT] if at < 0 else model.numbers[at]
 
 
 @inner
 def factor_of(model, place):
     """Return the factor of the prior scale by the numbers."""
     at = number_of(model, place, SCALE)
-    return 1.0 if at < 0 else model[0].numbers[at]
+    return 1.0 if at < 0 else model.numbers[at]
 
 
 @inner
@@ -102,11 +102,11 @@ def take_back(model, chain, place, k):
 
     Both are in the coordinates before any shift and scaling; the prior mean is that of the numbers.
     """
-    c, width = chain[0], place.width
-    psi, d = c.scratch, chain[0].scratch[vectors_at(place) :]
+    c, width = chain, place.width
+    psi, d = c.scratch, chain.scratch[vectors_at(place) :]
     kept = c.kept[c.slots[k]][place.kept :]
-    factor = model[0].parameters[own_parameters(model, place) + FACTOR]
-    weight, n = model[0].parameters[place.parameters + MEAN_WEIGHT], float(c.sizes[k])
+    factor = model.parameters[own_parameters(model, place) + FACTOR]
+    weight, n = model.parameters[place.parameters + MEAN_WEIGHT], float(c.sizes[k])
     for i in range(width * width):
         psi[i] = 0.0
     add_psi(chain, place, k)
@@ -162,13 +162,13 @@ def three_diagonals(matrix, size, diagonal, beside):
 def weigh_scale(model, chain, place, k, grid, weights):
     """Add what cluster k says of each value of the factor to the weights."""
     width = place.width
-    matrix, vectors = chain[0].scratch, chain[0].scratch[vectors_at(place) :]
+    matrix, vectors = chain.scratch, chain.scratch[vectors_at(place) :]
     d, diagonal, beside, pivots = vectors, vectors[width:], vectors[2 * width :], vectors[6 * width :]
     products = pivots[len(weights) :]
     n, weight, degrees = (
-        float(chain[0].sizes[k]),
+        float(chain.sizes[k]),
         weight_of(model, place),
-        model[0].parameters[place.parameters + DEGREES],
+        model.parameters[place.parameters + DEGREES],
     )
     shrunk = weight * n / (weight + n)
     for i in range(width):
@@ -193,12 +193,12 @@ def weigh_scale(model, chain, place, k, grid, weights):
 def weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights):
     """Add what cluster k says of each value of a prior mean, or of the weight, to the weights."""
     width = place.width
-    matrix, d = chain[0].scratch, chain[0].scratch[vectors_at(place) :]
+    matrix, d = chain.scratch, chain.scratch[vectors_at(place) :]
     along = d[width:]
     n, weight, degrees = (
-        float(chain[0].sizes[k]),
+        float(chain.sizes[k]),
         weight_of(model, place),
-        model[0].parameters[place.parameters + DEGREES],
+        model.parameters[place.parameters + DEGREES],
     )
     factor = factor_of(model, place)
     for i in range(width):
@@ -214,14 +214,14 @@ def weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights):
             weights[g] += 0.5 * width * log_positive(share)
             weights[g] -= 0.5 * (degrees + n) * log_positive(1.0 + share * n * squares)
         return
-    inverse = model[0].parameters[own_parameters(model, place) + PRESENT + 3 * width :]
+    inverse = model.parameters[own_parameters(model, place) + PRESENT + 3 * width :]
     for i in range(width):
         along[i] = inverse[i * width + column] if i >= column else 0.0
     solve_lower(matrix, width, along)
     for i in range(width):
         products += d[i] * along[i]
         own += along[i] * along[i]
-    now, shrunk = model[0].numbers[number_of(model, place, MEAN) + column], weight * n / (weight + n)
+    now, shrunk = model.numbers[number_of(model, place, MEAN) + column], weight * n / (weight + n)
     for g in range(len(weights)):
         step = grid[g] - now
         square = max(0.0, squares - 2.0 * step * products + step * step * own)
@@ -231,7 +231,7 @@ def weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights):
 @outline
 def weigh_number(model, chain, place, role, column, grid, weights):
     """Leave the log density of the data for each value of a grid in the weights."""
-    degrees, n_clusters = model[0].parameters[place.parameters + DEGREES], chain[0].n_clusters[0]
+    degrees, n_clusters = model.parameters[place.parameters + DEGREES], chain.n_clusters[0]
     for g in range(len(weights)):
         weights[g] = 0.5 * degrees * place.width * n_clusters * log_positive(grid[g]) if role == SCALE else 0.0
     for k in range(n_clusters):
@@ -245,9 +245,9 @@ def weigh_number(model, chain, place, role, column, grid, weights):
 @outline
 def keep_in_new_coordinates(model, chain, place, k, weight, factor):
     """Change what is kept for cluster k to the coordinates of the numbers."""
-    c, width = chain[0], place.width
+    c, width = chain, place.width
     take_back(model, chain, place, k)
-    psi, d = c.scratch, chain[0].scratch[vectors_at(place) :]
+    psi, d = c.scratch, chain.scratch[vectors_at(place) :]
     column = d[width:]
     kept, n = c.kept[c.slots[k]][place.kept :], float(c.sizes[k])
     inverse = kept[1 + width :]
@@ -269,7 +269,7 @@ def keep_in_new_coordinates(model, chain, place, k, weight, factor):
 @outline
 def renew_table(model, place, weight):
     """Compute the table for a new weight of the prior mean."""
-    table, width = model[0].table, place.width
+    table, width = model.table, place.width
     for size in range(len(table)):
         row = table[size][place.table :]
         kappa = weight + size
@@ -277,16 +277,16 @@ def renew_table(model, place, weight):
         row[BACK] = -1.0 / row[SHRINKAGE]
         row[NORMALISER] = row[TABLE] + 0.5 * width * log_positive(row[SHRINKAGE])
         row[MARGINAL] = row[TABLE_MARGINAL] + 0.5 * width * log_positive(weight / kappa)
-    model[0].parameters[place.parameters + MEAN_WEIGHT] = weight
+    model.parameters[place.parameters + MEAN_WEIGHT] = weight
 
 
 @outline
 def renew(model, chain, place):
     """Bring what is kept, the table and the points up to date."""
-    m, width, own = model[0], place.width, own_parameters(model, place)
+    m, width, own = model, place.width, own_parameters(model, place)
     weight, factor = weight_of(model, place), factor_of(model, place)
-    for k in range(chain[0].n_clusters[0]):
-        if chain[0].sizes[k] > 0:
+    for k in range(chain.n_clusters[0]):
+        if chain.sizes[k] > 0:
             keep_in_new_coordinates(model, chain, place, k, weight, factor)
     if weight != m.parameters[place.parameters + MEAN_WEIGHT]:
         renew_table(model, place, weight)

@@ -34,7 +34,7 @@ def table_of(beta: tuple[float, float], n_vertices: int) -> np.ndarray:
 @inner
 def log_factor(model, edges, pairs):
     """Return log L(edges, pairs)."""
-    table, parameters = model[0].table, model[0].parameters
+    table, parameters = model.table, model.parameters
     if pairs < table.shape[1]:
         return table[0, at(edges)] + table[1, at(pairs - edges)] - table[2, at(pairs)] - parameters[2]
     a, b = parameters[0] + edges, parameters[1] + pairs - edges
@@ -50,7 +50,7 @@ def pairs_inside(size):
 @inner
 def weight_in(model, chain, k, n_blocks):
     """Return the log weight of the vertex whose tally is there in one block, which may be the new one."""
-    c = chain[0]
+    c = chain
     sizes, slots, tally = c.sizes, c.slots, c.tally[0]
     present = c.between[slots[k]]
     size = sizes[k]
@@ -69,7 +69,7 @@ def weight_in(model, chain, k, n_blocks):
 @log_predictive
 def bernoulli_predictive(model, chain, n_choices, n):
     """Log weights of vertex n in every block and in a new one."""
-    c = chain[0]
+    c = chain
     count = begin_look(model, chain, n)
     for k in range(n_choices):
         c.weights[k] = weight_in(model, chain, k, c.n_clusters[0])
@@ -79,7 +79,7 @@ def bernoulli_predictive(model, chain, n_choices, n):
 @log_odds
 def bernoulli_odds(model, chain, a, b, n):
     """Log weight of vertex n in block a less that in block b."""
-    n_blocks = chain[0].n_clusters[0]
+    n_blocks = chain.n_clusters[0]
     count = begin_look(model, chain, n)
     difference = weight_in(model, chain, a, n_blocks) - weight_in(model, chain, b, n_blocks)
     end_look(model, chain, n, count)
@@ -89,7 +89,7 @@ def bernoulli_odds(model, chain, a, b, n):
 @log_merge
 def bernoulli_merge(model, chain, a, b):
     """Log density with blocks a and b as one, less that with two."""
-    c = chain[0]
+    c = chain
     sizes, slots = c.sizes, c.slots
     of_a, of_b = c.between[slots[a]], c.between[slots[b]]
     size = sizes[a] + sizes[b]
@@ -109,7 +109,7 @@ def bernoulli_merge(model, chain, a, b):
 @of_blocks
 def bernoulli_likelihood(model, chain, law, parameters, out):
     """Log density of the network given its blocks."""
-    c = chain[0]
+    c = chain
     sizes, slots = c.sizes, c.slots
     total = 0.0
     for k in range(c.n_clusters[0]):

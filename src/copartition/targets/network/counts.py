@@ -24,7 +24,7 @@ of_blocks = kernel(functional_signature)
 @inner
 def loops_of(model, n):
     """Return the number of self-loops of vertex n."""
-    m = model[0]
+    m = model
     return m.integers[len(m.points) + 1 + n]
 
 
@@ -34,9 +34,9 @@ def tally_neighbours(model, chain, n):
 
     These are listed in the second row. Neighbours that are in no block do not count, nor do self-loops.
     """
-    integers, labels = model[0].integers, chain[0].labels
-    tally, touched = chain[0].tally[0], chain[0].tally[1]
-    end = integers[len(model[0].points)]  # of all neighbours: from there on multiplicities, if there are any
+    integers, labels = model.integers, chain.labels
+    tally, touched = chain.tally[0], chain.tally[1]
+    end = integers[len(model.points)]  # of all neighbours: from there on multiplicities, if there are any
     to_multiplicity = len(integers) - end
     count = 0
     if to_multiplicity == 0:
@@ -59,7 +59,7 @@ def tally_neighbours(model, chain, n):
 @inner
 def forget_tally(chain, count):
     """Set the tally to nothing."""
-    tally, touched = chain[0].tally[0], chain[0].tally[1]
+    tally, touched = chain.tally[0], chain.tally[1]
     for t in range(count):
         tally[at(touched[t])] = 0
 
@@ -67,7 +67,7 @@ def forget_tally(chain, count):
 @inner
 def add_edges(model, chain, k, n, count, sign):
     """Add the edges of vertex n, whose tally is there, to those of block k; with a sign of -1, take them away."""
-    c = chain[0]
+    c = chain
     between, slots, tally, touched = c.between, c.slots, c.tally[0], c.tally[1]
     here = at(slots[k])
     for t in range(count):
@@ -84,7 +84,7 @@ def add_edges(model, chain, k, n, count, sign):
 def begin_look(model, chain, n):
     """Tally the neighbours of the vertex at hand, and take its edges out of those of its block; return their number."""
     count = tally_neighbours(model, chain, n)
-    holder = chain[0].holder[0]
+    holder = chain.holder[0]
     if holder >= 0:
         add_edges(model, chain, holder, n, count, -1)
     return count
@@ -93,7 +93,7 @@ def begin_look(model, chain, n):
 @inner
 def end_look(model, chain, n, count):
     """Undo what `begin_look` did."""
-    holder = chain[0].holder[0]
+    holder = chain.holder[0]
     if holder >= 0:
         add_edges(model, chain, holder, n, count, 1)
     forget_tally(chain, count)

@@ -24,7 +24,7 @@ PLAIN, CORRECTED, BERNOULLI = range(3)
 @inner
 def parameter_of(model, n, kind):
     """Return what a vertex counts for among those of its block: its parameter of the Dirichlet law, or 1."""
-    return int(model[0].points[n, 0]) + 1 if kind == CORRECTED else 1
+    return int(model.points[n, 0]) + 1 if kind == CORRECTED else 1
 
 
 @inner
@@ -33,7 +33,7 @@ def between_blocks(model, chain, r, s, kind, factor):
 
     `factor` is rate / (1 + rate).
     """
-    c, numbers = chain[0], model[0].parameters
+    c, numbers = chain, model.parameters
     edges = c.between[c.slots[r], c.slots[s]]
     if kind == BERNOULLI:
         pairs = pairs_inside(c.sizes[r]) if r == s else c.sizes[r] * c.sizes[s]
@@ -67,7 +67,7 @@ def edges_of(kind: int) -> Kernel:
         count = len(out)
         for pair in range(count):
             u, v = int(parameters[1 + pair]), int(parameters[1 + count + pair])
-            r, s = chain[0].labels[u], chain[0].labels[v]
+            r, s = chain.labels[u], chain.labels[v]
             each = between_blocks(model, chain, r, s, kind, parameters[0])
             if u == v:
                 out[pair] = inside_group(parameter_of(model, u, kind), each, kind)
@@ -87,7 +87,7 @@ def matrix_of(kind: int) -> Kernel:
 
         The law of the point at hand is not needed between sweeps: its room holds what a vertex of each block expects.
         """
-        c = chain[0]
+        c = chain
         labels, tally, expects, factor = c.labels, c.tally[0], c.weights, parameters[0]
         groups, n_blocks = parameters[1:], c.n_clusters[0]
         n_groups = 0

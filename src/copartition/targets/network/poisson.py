@@ -60,10 +60,10 @@ def predictive_of(is_corrected: bool) -> Kernel:
     @log_predictive
     def poisson_predictive(model, chain, n_choices, n):
         """Log weights of vertex n in every block and in a new one."""
-        c = chain[0]
-        log_factorial, sizes, sums, slots, weights = model[0].table[0], c.sizes, c.sums, c.slots, c.weights
+        c = chain
+        log_factorial, sizes, sums, slots, weights = model.table[0], c.sizes, c.sums, c.slots, c.weights
         tally, touched, between = c.tally[0], c.tally[1], c.between
-        degree, loops = int(model[0].points[n, 0]), loops_of(model, n)
+        degree, loops = int(model.points[n, 0]), loops_of(model, n)
         holder = c.holder[0]
         count = tally_neighbours(model, chain, n)
         for k in range(n_choices):
@@ -94,7 +94,7 @@ def predictive_of(is_corrected: bool) -> Kernel:
                 weights[k] += log_factorial[here + loops] - log_factorial[here]
         new = n_choices - 1
         if sizes[new] == 0:
-            weights[new] -= n_choices * model[0].parameters[0]
+            weights[new] -= n_choices * model.parameters[0]
         forget_tally(chain, count)
 
     return poisson_predictive
@@ -103,9 +103,9 @@ def predictive_of(is_corrected: bool) -> Kernel:
 @inner
 def weight_in(model, chain, k, n, count, is_corrected):
     """Return the log weight of vertex n, whose tally is there, in one block; self-loops count like all edges."""
-    c = chain[0]
-    log_factorial, slots, tally, touched = model[0].table[0], c.slots, c.tally[0], c.tally[1]
-    degree, loops = int(model[0].points[n, 0]), loops_of(model, n)
+    c = chain
+    log_factorial, slots, tally, touched = model.table[0], c.slots, c.tally[0], c.tally[1]
+    degree, loops = int(model.points[n, 0]), loops_of(model, n)
     present = c.between[slots[k]]
     weight = joining(log_factorial, c.sizes[k], int(c.sums[k, 0]), degree, is_corrected) + tally[k] * LOG_2
     for t in range(count):
@@ -139,11 +139,11 @@ def merge_of(is_corrected: bool) -> Kernel:
     @log_merge
     def poisson_merge(model, chain, a, b):
         """Log density with blocks a and b as one, less that with two."""
-        c = chain[0]
-        log_factorial, sizes, sums, slots, between = model[0].table[0], c.sizes, c.sums, c.slots, c.between
+        c = chain
+        log_factorial, sizes, sums, slots, between = model.table[0], c.sizes, c.sums, c.slots, c.between
         of_a, of_b = between[slots[a]], between[slots[b]]
         n_blocks = c.n_clusters[0]
-        total = n_blocks * model[0].parameters[0]
+        total = n_blocks * model.parameters[0]
         for k in range(n_blocks):
             if k not in (a, b):
                 to_a, to_b = of_a[slots[k]], of_b[slots[k]]
@@ -166,10 +166,10 @@ def likelihood_of(is_corrected: bool) -> Kernel:
     @of_blocks
     def poisson_likelihood(model, chain, law, parameters, out):
         """Log density of the network given its blocks."""
-        c = chain[0]
-        log_factorial, slots = model[0].table[0], c.slots
+        c = chain
+        log_factorial, slots = model.table[0], c.slots
         n_blocks = c.n_clusters[0]
-        total = model[0].constant[1] - n_blocks * (n_blocks + 1) // 2 * model[0].parameters[0]
+        total = model.constant[1] - n_blocks * (n_blocks + 1) // 2 * model.parameters[0]
         for k in range(n_blocks):
             present = c.between[slots[k]]
             total += of_degrees(log_factorial, c.sizes[k], int(c.sums[k, 0]), is_corrected) + present[slots[k]] * LOG_2

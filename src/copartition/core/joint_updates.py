@@ -1,9 +1,9 @@
-"""Updates of blocks: some points that lie near each other are dealt out to clusters anew, all at once.
+"""Joint updates: some points that lie near each other are dealt out to clusters anew, all at once.
 
 Where clusters of a few points come and go, a chain that moves one point at a time waits for long: the first point of a
-new cluster pays for it, and the gain comes with the next ones. An update of a block looks ahead.
+new cluster pays for it, and the gain comes with the next ones. A joint update looks ahead.
 
-1. Draw a point, a size s and an order; the block is that point and the s - 1 points nearest to it. Take them out.
+1. Draw a point, a size s and an order; the *group* is that point and the s - 1 points nearest to it. Take them out.
 2. Deal them out to the clusters of all other points in M ways, independently of each other and of where they were: each
    point in turn chooses by its conditional law given all that is placed, but with a weight for a new cluster that is
    larger by a factor exp(b). With lo the log of the sum of the weights of all clusters and l that of a new one,
@@ -11,7 +11,7 @@ new cluster pays for it, and the gain comes with the next ones. An update of a b
        b = max(0, min(G, lo - l)), and for all points but the last at least lo - l + log 0.02,
 
    where G is what a new cluster can gain: the largest sum, over the first j of the nearest points yet to come, of the
-   log weight of each in that cluster over its log weight in the best of the clusters outside of the block.
+   log weight of each in that cluster over its log weight in the best of the clusters outside of the group.
 3. The weight w of a way is the target's density over the probability of proposing it: the product over points of the
    sum of the weights that it chose from, over exp(b) where it opened a cluster. Let w_0 be that of the present way.
    Draw one of the M in proportion to w, and let W be their sum. Move there with probability
@@ -19,10 +19,10 @@ new cluster pays for it, and the gain comes with the next ones. An update of a b
 
 This is the multiple-try method of Liu, Liang and Wong (2000) with proposals that do not depend on the state. The flow
 from x to y, pi(x) times the sum over the other M - 1 ways of q(y) prod q(others) (w_y / W) min(1, W / (W - w_y + w_x)),
-is symmetric because q(y) w_y is pi(y) but for a constant, and W - w_y is the same in both directions. Blocks, orders
+is symmetric because q(y) w_y is pi(y) but for a constant, and W - w_y is the same in both directions. Groups, orders
 and the lists of near points must not depend on the state: they are fixed before any chain starts.
 
-**Two chains** make the update together: the same block in the same order. Clusters of points outside of the block that
+**Two chains** make the update together: the same group in the same order. Clusters of points outside of the group that
 go with each other in the two chains have the same name, those that are opened by the same point too, and each choice
 takes the name with the least E(name) / weight, where E are exponential numbers that both chains share; a choice has the
 right law for each chain, and the two agree often. The way to take is drawn by a maximal coupling, and both compare with
@@ -38,12 +38,12 @@ import numpy as np
 
 from copartition.core.books import recount_pair
 from copartition.core.clusters import clear_row, copy_kept, let_go, put_in, take_out
-from copartition.core.compiling import inner, member, outline
+from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import add_log_prior, exponentiate, forbid, predict
 from copartition.core.matching import match_clusters
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow
-from copartition.core.state import BLOCK_ROOM, BLOCK_SIDES, BLOCKS, MODEL_X, MODEL_Y, OF_X, OF_Y, PLACE, SAVED
+from copartition.core.state import PLACE, JointUpdates, move_signatures
 from copartition.core.status import DONE, FULL, INVALID
 
 AHEAD = 8  # points that are looked ahead to
@@ -71,14 +71,14 @@ class Way(NamedTuple):
     naming: int
 
 
-# --- the block -------------------------------------------------------------------------------------------------------
+# --- the group -------------------------------------------------------------------------------------------------------
 
 
 @outline
-def draw_block(blocks, random):
-    """Draw the points of a block and their order, and what else the update takes."""
-    b = blocks[0]
-    points, place = b.room.points, b.room.place
+def draw_points(room, random):
+    """Draw the points of a group and their order, and what else the update takes."""
+    b = room
+    points, place = b.points, b.place
     anchor = b.anchors[int(uniform(random) * len(b.anchors))]
     size = int(b.least * math.exp(uniform(random) * math.log((b.most + 1.0) / b.least)))
     points[0] = anchor
@@ -91,22 +91,21 @@ def draw_block(blocks, random):
         points[i], points[j] = points[j], points[i]
     for t in range(count):
         place[points[t]] = t
-    b.room.size[0] = count
+    b.size[0] = count
     return Shuffled(bits(random), uniform(random), uniform(random), uniform(random))
 
 
 @inner
-def forget_block(blocks):
-    """Note that no point is in a block."""
-    room = blocks[0].room
+def forget_points(room):
+    """Note that no point is in a group."""
     for t in range(room.size[0]):
         room.place[room.points[t]] = -1
 
 
 @outline
-def take_block_out(model, law, chain, blocks, deals):
-    """Take the points of the block out of their clusters, and note where they were as the present way of dealing."""
-    c, d, room = chain[0], deals[0], blocks[0].room
+def take_points_out(model, law, chain, room, deals):
+    """Take the points of the group out of their clusters, and note where they were as the present way of dealing."""
+    c, d = chain, deals
     count = room.size[0]
     for t in range(count):
         n = room.points[t]
@@ -118,7 +117,7 @@ def take_block_out(model, law, chain, blocks, deals):
     opened = 0
     for t in range(count):
         row = c.rows[d.slots[t]]
-        if row >= n_clusters:  # its cluster is gone: the first of its points in the block opens it
+        if row >= n_clusters:  # its cluster is gone: the first of its points in the group opens it
             row = -1
             for earlier in range(t):
                 if d.slots[earlier] == d.slots[t]:
@@ -133,29 +132,29 @@ def take_block_out(model, law, chain, blocks, deals):
 
 
 @outline
-def look_ahead(model, law, chain, blocks, deals):
-    """Compute what new clusters can gain, from the clusters outside of the block; return whether all is defined."""
-    c, d, b = chain[0], deals[0], blocks[0]
-    count = b.room.size[0]
+def look_ahead(model, law, chain, room, deals):
+    """Compute what new clusters can gain, from the clusters outside of the group; return whether all is defined."""
+    c, d, b = chain, deals, room
+    count = b.size[0]
     n_clusters = c.n_clusters[0]
-    if law[0].in_place:  # what a new cluster gains cannot be told apart from all others
+    if law.in_place:  # what a new cluster gains cannot be told apart from all others
         for t in range(count):
             d.gains[t] = 0.0
         return True
     for t in range(count):
         best = -np.inf
         if n_clusters > 0:
-            predict(model, law, chain, n_clusters + 1, b.room.points[t])
+            predict(model, law, chain, n_clusters + 1, b.points[t])
             for k in range(n_clusters):
-                best = max(best, c.weights[k] + model[0].log_size[c.sizes[k]])
+                best = max(best, c.weights[k] + model.log_size[c.sizes[k]])
                 if c.weights[k] != c.weights[k]:
                     return False
         d.best[t] = best
-    sides = member(member(blocks, BLOCK_ROOM), BLOCK_SIDES)
-    s = sides[0]
-    keeps = law[0].keeps
+    sides = room.sides
+    s = sides
+    keeps = law.keeps
     for t in range(count):
-        p = b.room.points[t]
+        p = b.points[t]
         s.sizes[0] = 0
         clear_row(s.sums, 0)
         grow(model, law, sides, p, 0, keeps)
@@ -164,11 +163,11 @@ def look_ahead(model, law, chain, blocks, deals):
         while seen < AHEAD and position < b.near.shape[1] and b.near[p, position] >= 0:
             n = b.near[p, position]
             position += 1
-            later = b.room.place[n]
+            later = b.place[n]
             if later > t:
                 seen += 1
                 predict(model, law, sides, 1, n)
-                gain = s.weights[0] + model[0].log_size[s.sizes[0]] - d.best[later]
+                gain = s.weights[0] + model.log_size[s.sizes[0]] - d.best[later]
                 if gain != gain or gain == np.inf:
                     gain = 0.0
                 total += gain
@@ -183,7 +182,7 @@ def look_ahead(model, law, chain, blocks, deals):
 
 @inner
 def name_of(back, row, naming):
-    """Return the name of a cluster of points outside of the block: that of its partner in the first chain, if any."""
+    """Return the name of a cluster of points outside of the group: that of its partner in the first chain, if any."""
     if naming == SECOND:
         return 3 * back[row] if back[row] >= 0 else 3 * row + 1
     return 3 * row
@@ -195,7 +194,7 @@ def save_row(chain, saved, rows, row, count):
     for i in range(count):
         if rows[i] == row:
             return count
-    a, b = chain[0], saved[0]
+    a, b = chain, saved
     rows[count] = row
     b.sizes[count] = a.sizes[row]
     for d in range(a.sums.shape[1]):
@@ -206,11 +205,11 @@ def save_row(chain, saved, rows, row, count):
 
 
 @outline
-def undo(chain, saved, blocks, deals, count, n_clusters):
-    """Take all points of the block out again, and restore the clusters as they were, digit by digit."""
-    a, b, room = chain[0], saved[0], blocks[0].room
+def undo(chain, saved, room, deals, count, n_clusters):
+    """Take all points of the group out again, and restore the clusters as they were, digit by digit."""
+    a, b = chain, saved
     for i in range(count):
-        row = deals[0].saved[i]
+        row = deals.saved[i]
         a.sizes[row] = b.sizes[i]
         for d in range(a.sums.shape[1]):
             a.sums[row, d] = b.sums[i, d]
@@ -225,13 +224,13 @@ def undo(chain, saved, blocks, deals, count, n_clusters):
 
 
 @outline
-def undo_in_place(model, law, chain, blocks, placed):
-    """Take the first points of the block, which have been placed, out again, the last one first: all is as before.
+def undo_in_place(model, law, chain, room, placed):
+    """Take the first points of the group, which have been placed, out again, the last one first: all is as before.
 
     For targets that count between clusters: rows that were kept would not know what the points have changed elsewhere.
     """
     for t in range(placed - 1, -1, -1):
-        n = blocks[0].room.points[t]
+        n = room.points[t]
         take_out(model, chain, n)
         let_go(model, law, chain, n)
 
@@ -242,7 +241,7 @@ def weigh_with_boost(chain, n_clusters, gain, is_last):
 
     All are relative to the largest. Where there is no choice of positive weight the sum is 0.
     """
-    weights = chain[0].weights
+    weights = chain.weights
     top = -np.inf
     for k in range(n_clusters):
         top = max(top, weights[k])
@@ -291,20 +290,20 @@ def choose_by_name(back, weights, opened, outside, n_clusters, key, naming):
 
 
 @outline
-def deal(model, law, chain, back, blocks, deals, way):
-    """Deal the points of the block out in one way, write down its weight, and take them out again.
+def deal(model, law, chain, back, room, deals, way):
+    """Deal the points of the group out in one way, write down its weight, and take them out again.
 
     Returns whether all weights are defined.
     """
-    c, d, room = chain[0], deals[0], blocks[0].room
-    saved = member(member(blocks, BLOCK_ROOM), SAVED)
+    c, d = chain, deals
+    saved = room.saved
     rows = d.rows[way.number]
     count = room.size[0]
     outside = c.n_clusters[0]
     kept = 0
     log_weight = 0.0
     placed = 0
-    in_place, restricted = law[0].in_place > 0, len(model[0].pinned) > 0
+    in_place, restricted = law.in_place > 0, len(model.pinned) > 0
     for t in range(count):
         n = room.points[t]
         n_clusters = c.n_clusters[0]
@@ -340,22 +339,22 @@ def deal(model, law, chain, back, blocks, deals, way):
         placed = t + 1
     d.log_weights[way.number] = log_weight
     if in_place:
-        undo_in_place(model, law, chain, blocks, placed)
+        undo_in_place(model, law, chain, room, placed)
     else:
-        undo(chain, saved, blocks, deals, kept, outside)
+        undo(chain, saved, room, deals, kept, outside)
     return log_weight == log_weight
 
 
 @outline
-def deal_all(model, law, chain, back, blocks, deals, key, naming):
-    """Deal the points of the block, which are taken out, in all ways; return whether all weights are defined."""
-    b = blocks[0]
-    if not look_ahead(model, law, chain, blocks, deals):
+def deal_all(model, law, chain, back, room, deals, key, naming):
+    """Deal the points of the group, which are taken out, in all ways; return whether all weights are defined."""
+    b = room
+    if not look_ahead(model, law, chain, room, deals):
         return False
     for number in range(b.tries + 1):
-        if not deal(model, law, chain, back, blocks, deals, Way(number, bits_of(key, number), naming)):
+        if not deal(model, law, chain, back, room, deals, Way(number, bits_of(key, number), naming)):
             return False
-    d = deals[0]
+    d = deals
     top = -np.inf
     for number in range(b.tries + 1):
         top = max(top, d.log_weights[number])
@@ -379,7 +378,7 @@ def sum_of(weights):
 @inner
 def draw_way(deals, u):
     """Draw a way of dealing by weight; return 0, the present one, where no other is possible."""
-    weights = deals[0].weights
+    weights = deals.weights
     level = u * sum_of(weights)
     chosen = 0
     for number in range(1, len(weights)):
@@ -394,7 +393,7 @@ def draw_way(deals, u):
 @inner
 def accepted(deals, number, u):
     """Return the way that is taken: the one that was chosen, or the present one."""
-    weights = deals[0].weights
+    weights = deals.weights
     total = sum_of(weights)
     return number if u * (total - weights[number] + weights[0]) < total else 0
 
@@ -402,7 +401,7 @@ def accepted(deals, number, u):
 @inner
 def partner_of(of_x, of_y, number, u):
     """Return what y chooses where x chose a way: the same as often as its law allows, by a maximal coupling."""
-    p, q = of_x[0].weights, of_y[0].weights
+    p, q = of_x.weights, of_y.weights
     total_p, total_q = sum_of(p), sum_of(q)
     if number == 0 or not total_q > 0.0:
         return draw_way(of_y, u)
@@ -426,76 +425,66 @@ def partner_of(of_x, of_y, number, u):
 
 
 @outline
-def put_block_in(model, law, chain, blocks, deals, number):
-    """Put the points of the block where a way of dealing has them."""
-    room = blocks[0].room
+def put_points_in(model, law, chain, room, deals, number):
+    """Put the points of the group where a way of dealing has them."""
     for t in range(room.size[0]):
-        put_in(model, law, chain, room.points[t], deals[0].rows[number, t])
+        put_in(model, law, chain, room.points[t], deals.rows[number, t])
 
 
 # --- the updates after a sweep and its moves -------------------------------------------------------------------------
 
 
 @inner
-def has_room_for_block(chain, blocks):
-    """Tell whether every point of a block could open a cluster, with a row to spare as after a sweep."""
-    return chain[0].n_clusters[0] + blocks[0].most + 1 < len(chain[0].sizes)
+def has_room_for_all(chain, room):
+    """Tell whether every point of a group could open a cluster, with a row to spare as after a sweep."""
+    return chain.n_clusters[0] + room.most + 1 < len(chain.sizes)
 
 
-@inner
-def updates_left(moves, n_points, progress):
-    """Return the number of updates that are still to be made in this step."""
-    moves_made = moves[0].number if n_points > 1 else 0
-    return n_points + moves_made + moves[0].blocks.number - progress[PLACE]
+alone_signature, together_signature = move_signatures(JointUpdates)
 
 
-@outline
-def update_blocks(model, law, chain, moves, random, progress):
-    """Go on with the updates of blocks of one chain; return a status."""
-    blocks = member(moves, BLOCKS)
-    of_x = member(member(blocks, BLOCK_ROOM), OF_X)
-    while updates_left(moves, len(chain[0].labels), progress) > 0:
-        if not has_room_for_block(chain, blocks):
+@hook(alone_signature)
+def update_alone(model, law, chain, room, random, progress):
+    """Joint updates, as a move of one chain."""
+    while progress[PLACE] < room.number:
+        if not has_room_for_all(chain, room):
             return FULL
-        drawn = draw_block(blocks, random)
-        take_block_out(model, law, chain, blocks, of_x)
-        if not deal_all(model, law, chain, of_x[0].slots, blocks, of_x, drawn.key, ALONE):
-            progress[PLACE] = blocks[0].room.points[0]
+        drawn = draw_points(room, random)
+        take_points_out(model, law, chain, room, room.of_x)
+        if not deal_all(model, law, chain, room.of_x.slots, room, room.of_x, drawn.key, ALONE):
+            progress[PLACE] = room.points[0]
             return INVALID
-        number = accepted(of_x, draw_way(of_x, drawn.choose), drawn.accept)
-        put_block_in(model, law, chain, blocks, of_x, number)
-        forget_block(blocks)
+        number = accepted(room.of_x, draw_way(room.of_x, drawn.choose), drawn.accept)
+        put_points_in(model, law, chain, room, room.of_x, number)
+        forget_points(room)
         progress[PLACE] += 1
     return DONE
 
 
-@outline
-def update_pair_of_blocks(model, law, pair, x, y, moves, random, progress):
-    """Go on with the updates of blocks of two chains; return a status."""
-    blocks = member(moves, BLOCKS)
-    room = member(blocks, BLOCK_ROOM)
-    of_x, of_y = member(room, OF_X), member(room, OF_Y)
-    model_x, model_y = member(pair, MODEL_X), member(pair, MODEL_Y)
-    while updates_left(moves, len(x[0].labels), progress) > 0:
-        if not (has_room_for_block(x, blocks) and has_room_for_block(y, blocks)):
+@hook(together_signature)
+def update_together(law, pair, room, rule, random, progress):
+    """Joint updates, as a move of two chains."""
+    x, y, model_x, model_y, of_x, of_y = pair.x, pair.y, pair.model_x, pair.model_y, room.of_x, room.of_y
+    while progress[PLACE] < room.number:
+        if not (has_room_for_all(x, room) and has_room_for_all(y, room)):
             return FULL
-        drawn = draw_block(blocks, random)
-        take_block_out(model_x, law, x, blocks, of_x)
-        take_block_out(model_y, law, y, blocks, of_y)
+        drawn = draw_points(room, random)
+        take_points_out(model_x, law, x, room, of_x)
+        take_points_out(model_y, law, y, room, of_y)
         recount_pair(pair)
-        match_clusters(model, pair)
-        back = pair[0].matched.back
+        match_clusters(model_x, pair)
+        back = pair.matched.back
         if not (
-            deal_all(model_x, law, x, back, blocks, of_x, drawn.key, FIRST)
-            and deal_all(model_y, law, y, back, blocks, of_y, drawn.key, SECOND)
+            deal_all(model_x, law, x, back, room, of_x, drawn.key, FIRST)
+            and deal_all(model_y, law, y, back, room, of_y, drawn.key, SECOND)
         ):
-            progress[PLACE] = blocks[0].room.points[0]
+            progress[PLACE] = room.points[0]
             return INVALID
         i = draw_way(of_x, drawn.choose)
         j = partner_of(of_x, of_y, i, drawn.change)
-        put_block_in(model_x, law, x, blocks, of_x, accepted(of_x, i, drawn.accept))
-        put_block_in(model_y, law, y, blocks, of_y, accepted(of_y, j, drawn.accept))
-        forget_block(blocks)
+        put_points_in(model_x, law, x, room, of_x, accepted(of_x, i, drawn.accept))
+        put_points_in(model_y, law, y, room, of_y, accepted(of_y, j, drawn.accept))
+        forget_points(room)
         recount_pair(pair)
         progress[PLACE] += 1
     return DONE
