@@ -6,7 +6,7 @@ The numbers of points in common are kept in lists of the cells that are not empt
 
 from __future__ import annotations
 
-from copartition.core.clusters import put_in
+from copartition.core.clusters import put_in, set_all
 from copartition.core.compiling import inner, outline
 from copartition.core.matching import part, take_out_of_matched
 from copartition.core.numbers import numbers_agree
@@ -163,8 +163,8 @@ def recount_pair(pair):
     p = pair
     overlaps = pair.overlaps
     o = p.overlaps
-    o.first_in_row[:] = -1
-    o.first_in_column[:] = -1
+    set_all(o.first_in_row, len(o.first_in_row), -1)
+    set_all(o.first_in_column, len(o.first_in_column), -1)
     o.free[0] = -1
     o.used[0] = 0
     for n in range(len(p.x.labels)):
@@ -177,10 +177,10 @@ def recount_pair(pair):
         o.cell_of[n] = cell
         o.shared[cell] += 1
     distance = 0
-    for size in p.x.sizes:
-        distance += size * size
-    for size in p.y.sizes:
-        distance += size * size
+    for k in range(len(p.x.sizes)):
+        distance += p.x.sizes[k] * p.x.sizes[k]
+    for k in range(len(p.y.sizes)):
+        distance += p.y.sizes[k] * p.y.sizes[k]
     for cell in range(o.used[0]):
         distance -= 2 * o.shared[cell] * o.shared[cell]
     p.distance[0] = distance

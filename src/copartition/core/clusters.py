@@ -12,7 +12,14 @@ SWEEPS_BETWEEN_REBUILDS = 64
 def clear_row(table, row):
     """Set a row to zero."""
     for d in range(table.shape[1]):
-        table[row, d] = 0.0
+        table[row, d] = 0
+
+
+@inner
+def set_all(array, count, value):
+    """Set the first numbers of an array to a value."""
+    for i in range(count):
+        array[i] = value
 
 
 @inner
@@ -151,12 +158,14 @@ def rebuild(model, law, chain):
     all points are in no cluster at first (their labels, negative, still tell which), and join one after another.
     """
     c = chain
-    c.sizes[:] = 0
-    c.sums[:, :] = 0.0
+    set_all(c.sizes, len(c.sizes), 0)
+    for k in range(c.sums.shape[0]):
+        clear_row(c.sums, k)
     c.holder[0] = -1
     counts = model.counts_between > 0
     if counts:
-        c.between[:, :] = 0
+        for slot in range(c.between.shape[0]):
+            clear_row(c.between, slot)
         for n in range(len(c.labels)):
             c.labels[n] = -2 - c.labels[n]
     for n in range(len(c.labels)):

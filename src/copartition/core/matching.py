@@ -6,7 +6,7 @@ concern one chain take its array first, so that they serve both.
 
 from __future__ import annotations
 
-from copartition.core.clusters import take_out
+from copartition.core.clusters import set_all, take_out
 from copartition.core.compiling import inner, outline
 
 
@@ -77,8 +77,8 @@ def match_clusters(model, pair):
     there, back, best, favourite = p.matched.there, p.matched.back, p.work.best, p.work.partner
     n_x = p.x.n_clusters[0]
     # Later rows are of no cluster, and those of the new ones are joined for every point. There may be very many.
-    there[: n_x + 1] = -1
-    back[: p.y.n_clusters[0] + 1] = -1
+    set_all(there, n_x + 1, -1)
+    set_all(back, p.y.n_clusters[0] + 1, -1)
     for row in range(n_x):
         find_best(pair, row)
     shared = 0

@@ -31,10 +31,11 @@ from numba.core import codegen, compiler, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError, NumbaRuntimeError
 
+from copartition.core.cache import PACKAGE
 from copartition.core.compiling import Kernel, Part
 from copartition.core.complaints import complaint
 from copartition.core.loading import Machine
-from copartition.core.references import Block, numba_signature, unpacked
+from copartition.core.references import Block, View, array_of, numba_signature, unpacked
 
 logger = logging.getLogger(__name__.partition(".")[0])
 
@@ -53,9 +54,10 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
     _load_numba()
     pipeline = {"pipeline_class": KernelCompiler} if has_hooks() else {}
     function: Any = _resolved(one.function)
-    signature = numba_signature(one.signature)
+    as_numpy = not (pipeline and (one.__module__ or "").startswith(f"{PACKAGE}."))
+    signature = numba_signature(one.signature, as_numpy)
     if one.from_python:
-        function, signature = _entry(function, one), signature.return_type(Block(one.signature))
+        function, signature = _entry(function, one), signature.return_type(Block(one.signature, as_numpy))
     try:
         compiled = numba.cfunc(signature, **pipeline, **OPTIONS)(function)
     except (NumbaError, NumbaRuntimeError, NameError) as error:
@@ -180,7 +182,8 @@ class KernelLibrary(codegen.JITCodeLibrary):
 
     def _optimize_final_module(self) -> None:
         module = self._final_module
-        counted.append((self.entry, sum(len(list(block.instructions)) for f in module.functions for block in f.blocks)))
+        if counted is not None:
+            counted.append((self.entry, sum(len(list(block.instructions)) for f in module.functions for block in f.blocks)))
         for one in (*module.functions, *module.global_variables):
             if not one.is_declaration and one.name != self.entry:
                 one.linkage = "internal"
@@ -189,7 +192,7 @@ class KernelLibrary(codegen.JITCodeLibrary):
         manager.run(module, *builder)
 
 
-counted: list[tuple[str, int]] = []
+counted: list[tuple[str, int]] | None = None
 """LLVM instructions of every kernel that was compiled, before they are optimised: a test keeps them few."""
 
 
@@ -233,13 +236,18 @@ class KernelLowering(typed_passes.NativeLowering):
         module = context.create_module("entry")
         own = context.call_conv.get_function_type(about.restype, about.argtypes)
         callee = ir.Function(module, own, about.llvm_func_name)
-        kinds = [context.get_value_type(one) for one in about.argtypes]
-        is_void = about.restype == types.void
-        result = ir.VoidType() if is_void else context.get_value_type(about.restype)
-        entry = ir.Function(module, ir.FunctionType(result, kinds), about.llvm_cfunc_wrapper_name)
+        # Arrays come as views, whatever the function takes.
+        given = [View(one.dtype, one.ndim) if isinstance(one, types.Array) else one for one in about.argtypes]
+        result = context.get_value_type(about.restype)
+        kind = ir.FunctionType(result, [context.get_value_type(one) for one in given])
+        entry = ir.Function(module, kind, about.llvm_cfunc_wrapper_name)
         builder = ir.IRBuilder(entry.append_basic_block())
-        _, value = context.call_conv.call_function(builder, callee, about.restype, about.argtypes, entry.args)
-        builder.ret_void() if is_void else builder.ret(value)
+        values = [
+            array_of(context, builder, taken, value) if isinstance(taken, types.Array) else value
+            for taken, value in zip(about.argtypes, entry.args, strict=True)
+        ]
+        _, value = context.call_conv.call_function(builder, callee, about.restype, about.argtypes, values)
+        builder.ret(value)
         state.library.add_ir_module(module)
         return True
 

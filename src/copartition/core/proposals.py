@@ -45,7 +45,8 @@ def gather(chain, room, i, j):
     labels, order, members = chain.labels, room.order, room.members
     cluster_i, cluster_j = labels[i], labels[j]
     count = 0
-    for n in order:
+    for position in range(len(order)):
+        n = order[position]
         # Without a branch, which no processor could predict: a point that is not concerned is written over.
         members[count] = n
         is_concerned = (labels[n] == cluster_i) | (labels[n] == cluster_j)

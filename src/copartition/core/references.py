@@ -1,9 +1,14 @@
-"""How compiled functions see states: by address, each field loaded where it is used.
+"""How compiled functions see states and arrays: by address, each field loaded where it is used.
 
 The type of a state is its name. Numba compares and prints types thousands of times while it compiles, and one that
 listed all arrays of all states within a state made up most of the compile time. The layout of blocks is that of
 `copartition.core.types`. They never change while a kernel runs, and LLVM is told so: it need not load an address again
 after every number that is written somewhere.
+
+Functions of this package see an array as a `View`: an address and a shape. An index is an address and nothing else: it
+is not negative, and not checked (but with ``NUMBA_BOUNDSCHECK=1``, where a wrong one ends the process). That is a fifth
+of the code that Numba makes of an array, and loops run on vector registers that did not before. Functions of users see
+Numba's own arrays, with all that these can do.
 """
 
 from __future__ import annotations
@@ -14,7 +19,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.imputils import lower_builtin, lower_getattr_generic
+from numba.core import cgutils
+from numba.core.imputils import lower_builtin, lower_cast, lower_getattr, lower_getattr_generic
 from numba.core.typing.templates import (
     AbstractTemplate,
     AttributeTemplate,
@@ -25,22 +31,32 @@ from numba.core.typing.templates import (
 )
 from numba.extending import intrinsic, models, register_model
 
+from copartition.core.cache import setting
 from copartition.core.types import Array, Function, Scalar, Signature, State, Table, places_of, width_of
 
-WORD = ir.IntType(64)
+WORD, HALF = ir.IntType(64), ir.IntType(32)
+CHECKS_BOUNDS = setting("BOUNDSCHECK") not in ("", "0")
 
 
 class Reference(types.Type):
-    """The address of the block of a state."""
+    """The address of the block of a state; `as_numpy` if its arrays are to be Numba's own."""
 
-    def __init__(self, state: type[State]) -> None:
-        self.state = state
+    def __init__(self, state: type[State], as_numpy: bool) -> None:
+        self.state, self.as_numpy = state, as_numpy
         super().__init__(name=state.__name__)
 
     @property
     def key(self) -> Any:
         """What tells it from other types."""
-        return self.state
+        return self.state, self.as_numpy
+
+
+class View(types.Type):
+    """An array of this package's functions: an address and a shape."""
+
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        self.dtype, self.ndim = dtype, ndim
+        super().__init__(name=f"View({dtype}, {ndim})")
 
 
 class Places(types.Type):
@@ -48,20 +64,20 @@ class Places(types.Type):
 
     def __init__(self, of: Any) -> None:
         self.of = of
-        super().__init__(name=f"Table({of})")
+        super().__init__(name=f"Places({of})")
 
 
 class Block(types.Type):
     """The address of the packed arguments of a kernel that Python calls."""
 
-    def __init__(self, signature: Signature) -> None:
-        self.signature = signature
-        super().__init__(name=f"Block({len(signature.arguments)})")
+    def __init__(self, own: Signature, as_numpy: bool) -> None:
+        self.signature, self.as_numpy = own, as_numpy
+        super().__init__(name=f"Block({len(own.arguments)})")
 
     @property
     def key(self) -> Any:
         """What tells it from other types."""
-        return self.signature
+        return self.signature, self.as_numpy
 
 
 @register_model(Reference)
@@ -69,6 +85,13 @@ class Block(types.Type):
 class _AddressModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, WORD.as_pointer())
+
+
+@register_model(View)
+class _ViewModel(models.StructModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        shape = [(f"n{axis}", types.int64) for axis in range(kind.ndim)]
+        super().__init__(manager, kind, [("data", types.CPointer(kind.dtype)), *shape])
 
 
 @register_model(Places)
@@ -81,20 +104,21 @@ SCALARS = {"int64": types.int64, "float64": types.float64, "void": types.void}
 
 
 @cache
-def numba_type(kind: Any) -> Any:
+def numba_type(kind: Any, as_numpy: bool) -> Any:
     """Return the Numba type of a field or an argument."""
     if isinstance(kind, Scalar):
         return SCALARS[kind.name]
     if isinstance(kind, Array):
-        return types.Array(getattr(types, kind.dtype), kind.n_dimensions, "C")
+        dtype = getattr(types, kind.dtype)
+        return types.Array(dtype, kind.n_dimensions, "C") if as_numpy else View(dtype, kind.n_dimensions)
     if isinstance(kind, Function):
-        return types.ExternalFunctionPointer(numba_signature(kind.signature), get_pointer=_no_pointer)
-    return Places(numba_type(kind.of)) if isinstance(kind, Table) else Reference(kind)
+        return types.ExternalFunctionPointer(numba_signature(kind.signature, as_numpy), get_pointer=_no_pointer)
+    return Places(numba_type(kind.of, as_numpy)) if isinstance(kind, Table) else Reference(kind, as_numpy)
 
 
-def numba_signature(own: Signature) -> Any:
+def numba_signature(own: Signature, as_numpy: bool) -> Any:
     """Return a signature as Numba has them."""
-    return numba_type(own.result)(*[numba_type(kind) for kind in own.arguments])
+    return numba_type(own.result, as_numpy)(*[numba_type(kind, as_numpy) for kind in own.arguments])
 
 
 def _no_pointer(_value: Any) -> int:
@@ -106,7 +130,7 @@ def _no_pointer(_value: Any) -> int:
 
 def _word(builder: Any, block: Any, place: int, kind: Any = WORD) -> Any:
     """Load a word of a block."""
-    pointer = builder.gep(block, [ir.Constant(ir.IntType(32), place)], inbounds=True) if place else block
+    pointer = builder.gep(block, [ir.Constant(HALF, place)], inbounds=True) if place else block
     return _constant(builder, builder.load(pointer if kind == WORD else builder.bitcast(pointer, kind.as_pointer())))
 
 
@@ -116,35 +140,41 @@ def _constant(builder: Any, load: Any) -> Any:
     return load
 
 
-def _load(context: Any, builder: Any, block: Any, place: int, kind: Any) -> Any:
+def _load(context: Any, builder: Any, block: Any, place: int, kind: Any, as_numpy: bool) -> Any:
     """Load what is at a place of a block."""
-    as_numba = numba_type(kind)
-    of_value = context.get_value_type(as_numba)
-    if isinstance(kind, Array):
-        return _array(context, builder, as_numba, of_value, block, place)
-    if isinstance(kind, Table):
-        first, count = _word(builder, block, place, of_value.elements[0]), _word(builder, block, place + 1)
-        return builder.insert_value(builder.insert_value(ir.Constant(of_value, None), first, 0), count, 1)
+    own = numba_type(kind, as_numpy)
+    of_value = context.get_value_type(own)
+    if isinstance(kind, Array) and as_numpy:
+        view = _load(context, builder, block, place, kind, False)
+        return array_of(context, builder, own, view)
+    if isinstance(kind, Array | Table):
+        words = [_word(builder, block, place + i, element) for i, element in enumerate(of_value.elements)]
+        return _struct(builder, of_value, words)
     return _word(builder, block, place, of_value)
 
 
-def _array(context: Any, builder: Any, kind: Any, of_value: Any, block: Any, place: int) -> Any:
-    """Load an array; it belongs to nobody, and its strides are those of its shape."""
-    members = context.data_model_manager[kind]._fields
-    itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    at = {name: members.index(name) for name in members}
-    value = ir.Constant(of_value, None)  # all zero
-    data = _word(builder, block, place, of_value.elements[at["data"]])
-    shape = [_word(builder, block, place + 1 + axis) for axis in range(kind.ndim)]
-    stride = ir.Constant(WORD, itemsize)
+def _struct(builder: Any, kind: Any, values: list[Any]) -> Any:
+    value = ir.Constant(kind, ir.Undefined)
+    for place, one in enumerate(values):
+        value = builder.insert_value(value, one, place)
+    return value
+
+
+def array_of(context: Any, builder: Any, kind: Any, view: Any) -> Any:
+    """Return a view as an array of Numba; it belongs to nobody, and its strides are those of its shape."""
+    of_value = context.get_value_type(kind)
+    members = list(context.data_model_manager[kind]._fields)
+    itemsize = ir.Constant(WORD, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    shape = [builder.extract_value(view, 1 + axis) for axis in range(kind.ndim)]
+    value, stride = ir.Constant(of_value, None), itemsize
     for axis in reversed(range(kind.ndim)):
-        value = builder.insert_value(value, shape[axis], [at["shape"], axis])
-        value = builder.insert_value(value, stride, [at["strides"], axis])
-        stride = builder.mul(stride, shape[axis]) if axis else stride
+        value = builder.insert_value(value, shape[axis], [members.index("shape"), axis])
+        value = builder.insert_value(value, stride, [members.index("strides"), axis])
+        stride = builder.mul(stride, shape[axis])
     items = shape[0] if kind.ndim == 1 else builder.mul(shape[0], shape[1])
-    value = builder.insert_value(value, items, at["nitems"])
-    value = builder.insert_value(value, ir.Constant(WORD, itemsize), at["itemsize"])
-    return builder.insert_value(value, data, at["data"])
+    for name, one in (("nitems", items), ("itemsize", itemsize), ("data", builder.extract_value(view, 0))):
+        value = builder.insert_value(value, one, members.index(name))
+    return value
 
 
 @infer_getattr
@@ -154,13 +184,13 @@ class _Fields(AttributeTemplate):
     def generic_resolve(self, kind: Any, name: str) -> Any:
         """Return the type of a field."""
         place = places_of(kind.state).get(name)
-        return None if place is None else numba_type(place[1])
+        return None if place is None else numba_type(place[1], kind.as_numpy)
 
 
 @lower_getattr_generic(Reference)
 def _field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     place, field = places_of(kind.state)[name]
-    return _load(context, builder, value, place, field)
+    return _load(context, builder, value, place, field, kind.as_numpy)
 
 
 @infer
@@ -178,13 +208,50 @@ def _itself(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> An
     return arguments[0]
 
 
+@lower_cast(Reference, Reference)
+def _same_address(_context: Any, _builder: Any, _from: Any, _to: Any, value: Any) -> Any:
+    return value
+
+
+# --- arrays ----------------------------------------------------------------------------------------------------------
+
+INDEX = types.int64
+TWO = types.UniTuple(types.int64, 2)
+
+
+def _indexed(view: Any, index: Any) -> tuple[Any, Any] | None:
+    """Return the type of what is at an index, and that of the index; None if it is no index of a view."""
+    if not isinstance(view, View):
+        return None
+    if isinstance(index, types.Integer | types.Boolean):
+        return (view.dtype if view.ndim == 1 else View(view.dtype, 1)), INDEX
+    if isinstance(index, types.BaseTuple) and len(index) == view.ndim == 2:
+        return view.dtype, TWO
+    if index == types.slice2_type and view.ndim == 1:
+        return view, index
+    return None
+
+
 @infer_global(operator.getitem)
 class _Entry(AbstractTemplate):
     def generic(self, arguments: Any, _keywords: Any) -> Any:
-        """Return the type of an entry of a table."""
-        table, index = arguments
-        known = isinstance(table, Places) and isinstance(index, types.Integer)
-        return signature(table.of, table, types.int64) if known else None
+        """Return the type of an entry of a table or of an array."""
+        of, index = arguments
+        if isinstance(of, Places) and isinstance(index, types.Integer):
+            return signature(of.of, of, INDEX)
+        found = _indexed(of, index)
+        return None if found is None else signature(found[0], of, found[1])
+
+
+@infer_global(operator.setitem)
+class _Assignment(AbstractTemplate):
+    def generic(self, arguments: Any, _keywords: Any) -> Any:
+        """Return the types of an entry of an array that is written."""
+        of, index, value = arguments
+        found = _indexed(of, index)
+        if found is None or found[0] != of.dtype or not self.context.can_convert(value, of.dtype):
+            return None
+        return signature(types.none, of, found[1], of.dtype)
 
 
 @lower_builtin(operator.getitem, Places, types.int64)
@@ -194,6 +261,97 @@ def _entry(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
     return _constant(builder, builder.load(builder.bitcast(pointer, value.as_pointer())))
 
 
+def _check(builder: Any, index: Any, count: Any) -> None:
+    """End the process at an index that is out of bounds, if that was asked for."""
+    if CHECKS_BOUNDS:
+        with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, count)):
+            builder.call(builder.module.declare_intrinsic("llvm.trap", (), ir.FunctionType(ir.VoidType(), ())), ())
+
+
+def _pointer(builder: Any, kind: Any, view: Any, index: Any) -> Any:
+    """Return the address of an entry, or of a row."""
+    if kind.ndim == 2:
+        width = builder.extract_value(view, 2)
+        row = index
+        if isinstance(index.type, ir.ArrayType):
+            row, column = (builder.extract_value(index, axis) for axis in range(2))
+            _check(builder, column, width)
+        _check(builder, row, builder.extract_value(view, 1))
+        place = builder.mul(row, width, flags=("nsw",))
+        index = place if row is index else builder.add(place, column, flags=("nsw",))
+    else:
+        _check(builder, index, builder.extract_value(view, 1))
+    return builder.gep(builder.extract_value(view, 0), [index], inbounds=True)
+
+
+def _of_kind(builder: Any, kind: Any, instruction: Any) -> Any:
+    """Tell LLVM that numbers of one kind are not where those of another are."""
+    module = builder.module
+    root = module.add_metadata(["copartition"])
+    one = module.add_metadata([f"{kind.dtype.bitwidth} {isinstance(kind.dtype, types.Float)}", root])
+    zero = ir.Constant(WORD, 0)
+    instruction.set_metadata("tbaa", module.add_metadata([one, one, zero]))
+    return instruction
+
+
+@lower_builtin(operator.getitem, View, types.int64)
+@lower_builtin(operator.getitem, View, TWO)
+def _get(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+    view, index = arguments
+    pointer = _pointer(builder, called.args[0], view, index)
+    if isinstance(called.return_type, View):  # a row
+        return _struct(builder, context.get_value_type(called.return_type), [pointer, builder.extract_value(view, 2)])
+    return _of_kind(builder, called.args[0], builder.load(pointer))
+
+
+@lower_builtin(operator.getitem, View, types.slice2_type)
+def _stretch(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+    view, stretch = arguments
+    part = context.make_helper(builder, types.slice2_type, stretch)
+    count = builder.extract_value(view, 1)
+    stop = builder.select(builder.icmp_signed("<", part.stop, count), part.stop, count)
+    _check(builder, part.start, builder.add(count, ir.Constant(WORD, 1)))
+    first = builder.gep(builder.extract_value(view, 0), [part.start], inbounds=True)
+    return _struct(builder, context.get_value_type(called.return_type), [first, builder.sub(stop, part.start)])
+
+
+@lower_builtin(operator.setitem, View, types.int64, types.Any)
+@lower_builtin(operator.setitem, View, TWO, types.Any)
+def _set(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+    view, index, value = arguments
+    store = builder.store(value, _pointer(builder, called.args[0], view, index))
+    _of_kind(builder, called.args[0], store)
+    return None
+
+
+@infer_global(len)
+class _Length(AbstractTemplate):
+    def generic(self, arguments: Any, _keywords: Any) -> Any:
+        """Return the type of a length."""
+        return signature(types.int64, arguments[0]) if isinstance(arguments[0], View | Places) else None
+
+
+@lower_builtin(len, View)
+@lower_builtin(len, Places)
+def _length(_context: Any, builder: Any, _called: Any, arguments: Any) -> Any:
+    return builder.extract_value(arguments[0], 1)
+
+
+@infer_getattr
+class _Shape(AttributeTemplate):
+    key = View
+
+    def resolve_shape(self, kind: Any) -> Any:
+        """Return the type of a shape."""
+        return types.UniTuple(types.int64, kind.ndim)
+
+
+@lower_getattr(View, "shape")
+def _shape(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    counts = [builder.extract_value(value, 1 + axis) for axis in range(kind.ndim)]
+    return context.make_tuple(builder, types.UniTuple(types.int64, kind.ndim), counts)
+
+
 # --- arguments from Python -------------------------------------------------------------------------------------------
 
 
@@ -201,12 +359,12 @@ def _entry(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
 def unpacked(_typing: Any, block: Any) -> Any:
     """Return the arguments that Python packed."""
     kinds = block.signature.arguments
-    result = types.Tuple([numba_type(kind) for kind in kinds])
+    result = types.Tuple([numba_type(kind, block.as_numpy) for kind in kinds])
 
     def load(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         values, place = [], 0
         for kind in kinds:
-            values.append(_load(context, builder, arguments[0], place, kind))
+            values.append(_load(context, builder, arguments[0], place, kind, block.as_numpy))
             place += width_of(kind)
         return context.make_tuple(builder, result, values)
 

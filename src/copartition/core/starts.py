@@ -64,7 +64,8 @@ def fill(model, law, chain, random, order, use_data):
     shuffle(order, random)
     weights = chain.weights
     simple = -1 if use_data else draw_simple(model, random)
-    for n in order:
+    for position in range(len(order)):
+        n = order[position]
         if chain.labels[n] >= 0:
             continue
         if not has_room(model, chain):
@@ -85,8 +86,8 @@ def fill(model, law, chain, random, order, use_data):
 def lowest(start):
     """Return the lowest label of a start: negative if points are to be drawn, though the clusters of some are known."""
     least = start[0]
-    for label in start:
-        least = min(least, label)
+    for n in range(len(start)):
+        least = min(least, start[n])
     return least
 
 

@@ -121,7 +121,7 @@ def numbers_of(blocks: Sequence[BlockArrays], n_parameters: int) -> BlockNumbers
 
 def raw_of(blocks: Sequence[BlockArrays]) -> np.ndarray:
     """Return the raw points of all blocks that have such, side by side."""
-    return np.hstack([np.zeros((len(blocks.plain), 0)), *[one.raw for one in blocks if one.raw is not None]])
+    return np.hstack([np.zeros((len(blocks[0].plain), 0)), *[one.raw for one in blocks if one.raw is not None]])
 
 
 def _named(groups: list[OnGrid | Drawn]) -> list[OnGrid | Drawn]:
@@ -134,7 +134,7 @@ def _named(groups: list[OnGrid | Drawn]) -> list[OnGrid | Drawn]:
             seen[name] = seen.get(name, 0) + 1
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         named.append(
-            OnGrid(names, group.values, group.log_prior, group.of_data, group.law)
+            OnGrid(names[0], group.values, group.log_prior, group.of_data, group.law)
             if isinstance(group, OnGrid)
             else Drawn(names, group.initial, group.law)
         )

@@ -202,7 +202,7 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
     integers = [len(blocks), hyper, *[number for place in places for number in place], *numbers.integers]
     scratch = max(one.scratch for one in blocks)
     log_constant = sum(one.log_constant for one in blocks)
-    n_points = len(blocks.plain)
+    n_points = len(blocks[0].plain)
     log_total = sum(n_points * one.log_constant if one.log_total is None else one.log_total for one in blocks)
     return Prepared(
         _predictive_for(tuple(places), n_points),

@@ -109,18 +109,18 @@ class Constraint:
         points = np.arange(len(labels)) if aside is None else np.delete(np.arange(len(labels)), aside)
         if pair := _first_mismatch(labels[points], self._kinds[points]):
             raise ValueError(
-                f"{name} must not have points of different kinds in one cluster, got points {points[pair]} and "
+                f"{name} must not have points of different kinds in one cluster, got points {points[pair[0]]} and "
                 f"{points[pair[1]]} together."
             )
         named = points[self.labels[points] >= 0]
         if pair := _first_mismatch(labels[named], self.labels[named]):
             raise ValueError(
                 f"{name} must have points with different known labels in different clusters, got points "
-                f"{named[pair]} and {named[pair[1]]} together."
+                f"{named[pair[0]]} and {named[pair[1]]} together."
             )
         if pair := _first_mismatch(self.labels[named], labels[named]):
             raise ValueError(
-                f"{name} must have points with the same known label in one cluster, got points {named[pair]} and "
+                f"{name} must have points with the same known label in one cluster, got points {named[pair[0]]} and "
                 f"{named[pair[1]]} apart."
             )
         return labels

@@ -6,6 +6,7 @@ squared. The numbers of points in common are kept: one row for each cluster of e
 
 from __future__ import annotations
 
+from copartition.core.clusters import clear_row, set_all
 from copartition.core.compiling import hook, inner, kernel
 from copartition.core.types import float1, float64, int1, int2, narrow2, void
 from copartition.diagnostics.search.clusters import choices
@@ -94,7 +95,7 @@ LOSS = Loss(weigh, cost, shift, merging, fold, apart)
 @inner
 def renumber(labels, seen):
     """Number clusters in the order of their first points; `seen` is scratch, one entry for each label there may be."""
-    seen[:] = -1
+    set_all(seen, len(seen), -1)
     count = 0
     for i in range(len(labels)):
         if seen[labels[i]] < 0:
@@ -115,7 +116,8 @@ def mean_distance(draws, weights, labels, g, table):
     """Return the weighted mean of the distances of a clustering to all draws; `table` is scratch."""
     total = 0.0
     for draw in range(len(draws)):
-        table[:] = 0
+        for a in range(len(table)):
+            clear_row(table, a)
         for i in range(len(labels)):
             table[labels[i], draws[draw, i]] += 1
         distance = 0.0

@@ -14,6 +14,7 @@ vertex has ``theta_u^2 w_rr`` expected self-loops. The probability of a Bernoull
 
 from __future__ import annotations
 
+from copartition.core.clusters import set_all
 from copartition.core.compiling import Kernel, inner, made_anew
 from copartition.targets.network.bernoulli import pairs_inside
 from copartition.targets.network.counts import of_blocks
@@ -93,7 +94,7 @@ def matrix_of(kind: int) -> Kernel:
         n_groups = 0
         for group in groups:
             n_groups = max(n_groups, int(group) + 1)
-        out[:] = 0.0
+        set_all(out, len(out), 0.0)
         for group in range(n_groups):
             for n in range(len(labels)):
                 if groups[n] == group:
