@@ -27,7 +27,7 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import codegen, compiler, typed_passes
+from numba.core import codegen, compiler, lowering, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError, NumbaRuntimeError
 
@@ -35,7 +35,7 @@ from copartition.core.cache import PACKAGE
 from copartition.core.compiling import Kernel, Part
 from copartition.core.complaints import complaint
 from copartition.core.loading import Machine
-from copartition.core.references import Block, View, array_of, numba_signature, unpacked
+from copartition.core.references import Block, View, array_of, count_up, numba_signature, unpacked
 
 logger = logging.getLogger(__name__.partition(".")[0])
 
@@ -54,7 +54,7 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
     _load_numba()
     pipeline = {"pipeline_class": KernelCompiler} if has_hooks() else {}
     function: Any = _resolved(one.function)
-    as_numpy = not (pipeline and (one.__module__ or "").startswith(f"{PACKAGE}."))
+    as_numpy = not (pipeline and _is_ours(one.function))
     signature = numba_signature(one.signature, as_numpy)
     if one.from_python:
         function, signature = _entry(function, one), signature.return_type(Block(one.signature, as_numpy))
@@ -63,6 +63,11 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
     except (NumbaError, NumbaRuntimeError, NameError) as error:
         raise complaint(one.function, error) from error
     return compiled.address, machine_of(compiled) if pipeline else None
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    """Tell whether a function belongs to this package."""
+    return (function.__module__ or "").startswith(f"{PACKAGE}.")
 
 
 def _entry(function: Callable[..., Any], one: Kernel) -> Callable[..., Any]:
@@ -109,9 +114,13 @@ def _resolved(function: Callable[..., Any]) -> Any:
 
     called = {one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"}
     names = {name: known(function.__globals__[name]) for name in called if name in function.__globals__}
+    code = function.__code__
+    if "range" in called and has_hooks() and _is_ours(function):
+        code = code.replace(co_names=tuple("count_up" if name == "range" else name for name in code.co_names))
+        names["count_up"] = count_up
     cells = tuple(python_types.CellType(known(cell.cell_contents)) for cell in function.__closure__ or ())
     other = python_types.FunctionType(
-        function.__code__, function.__globals__ | names, function.__name__, function.__defaults__, cells
+        code, function.__globals__ | names, function.__name__, function.__defaults__, cells
     )
     other.__kwdefaults__, other.__qualname__ = function.__kwdefaults__, function.__qualname__
     other.__module__ = function.__module__
@@ -149,6 +158,10 @@ HOOKS: dict[tuple[Any, str], tuple[str, ...]] = {
     (codegen.JITCodeLibrary, "_get_compiled_object"): ("self",),
     (codegen.JITCodeLibrary, "add_ir_module"): ("self", "ir_module"),
     (codegen.JITCodeLibrary, "enable_object_caching"): ("self",),
+    (lowering.Lower, "storevar"): ("self", "value", "name", "argidx"),
+    (lowering.Lower, "delvar"): ("self", "name"),
+    (lowering.Lower, "alloca_lltype"): ("self", "name", "lltype", "datamodel"),
+    (lowering.Lower, "getvar"): ("self", "name"),
     (typed_passes.NativeLowering, "run_pass"): ("self", "state"),
     (compiler.DefaultPassBuilder, "define_nopython_pipeline"): ("state", "name"),
 }
@@ -218,11 +231,34 @@ class PartLibrary(KernelLibrary):
         self._finalized = True
 
 
+class KernelLower(lowering.Lower):
+    """Numba's translation of a function, without looking after arrays that nobody counts."""
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Store a value; what the variable held before need not be given back."""
+        if name in self._singly_assigned_vars:
+            self._alloca_var(name, self.typeof(name))
+            self._blk_local_varmap[name] = value
+        else:
+            self.builder.store(value, self.getvar(name))
+
+    def delvar(self, name: str) -> None:
+        """Forget a variable."""
+        if name not in self._blk_local_varmap:
+            self._singly_assigned_vars.discard(name)
+
+    def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
+        """Make room for a variable."""
+        with self.builder.goto_entry_block():
+            return self.builder.alloca(lltype, name=name)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class KernelLowering(typed_passes.NativeLowering):
     """Numba's last step with a library of our own, and a way in that expects no errors: kernels raise none."""
 
     _name = "kernel_lowering"
+    lowering_class = KernelLower
 
     def run_pass(self, state: Any) -> bool:
         """Translate a function to machine code."""
@@ -257,6 +293,7 @@ class PartLowering(typed_passes.NativeLowering):
     """Numba's last step, without the machine code."""
 
     _name = "part_lowering"
+    lowering_class = KernelLower
 
     def run_pass(self, state: Any) -> bool:
         """Translate a function to LLVM's language."""

@@ -5,10 +5,11 @@ listed all arrays of all states within a state made up most of the compile time.
 `copartition.core.types`. They never change while a kernel runs, and LLVM is told so: it need not load an address again
 after every number that is written somewhere.
 
-Functions of this package see an array as a `View`: an address and a shape. An index is an address and nothing else: it
-is not negative, and not checked (but with ``NUMBA_BOUNDSCHECK=1``, where a wrong one ends the process). That is a fifth
-of the code that Numba makes of an array, and loops run on vector registers that did not before. Functions of users see
-Numba's own arrays, with all that these can do.
+Functions of this package see an array as a `View`, an address and a shape, or, if it is a field of a state, as an
+`InBlock`: the place in the block where these are, which are loaded when they are needed. An index is not negative, and
+not checked (but with ``NUMBA_BOUNDSCHECK=1``, where a wrong one ends the process). That is a fifth of the code that
+Numba makes of an array, and loops run on vector registers that did not before. Functions of users see Numba's own
+arrays, with all that these can do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.imputils import lower_builtin, lower_cast, lower_getattr, lower_getattr_generic
+from numba.core.typeconv import Conversion
+from numba.core.imputils import (
+    RefType,
+    iternext_impl,
+    lower_builtin,
+    lower_cast,
+    lower_getattr,
+    lower_getattr_generic,
+)
 from numba.core.typing.templates import (
     AbstractTemplate,
     AttributeTemplate,
@@ -59,6 +68,18 @@ class View(types.Type):
         super().__init__(name=f"View({dtype}, {ndim})")
 
 
+class InBlock(View):
+    """An array that is a field of a state: the address of the words with its address and its shape."""
+
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        self.dtype, self.ndim = dtype, ndim
+        types.Type.__init__(self, name=f"InBlock({dtype}, {ndim})")
+
+    def can_convert_to(self, _typing: Any, other: Any) -> Any:
+        """Tell that it can be had as a view."""
+        return Conversion.safe if type(other) is View and (other.dtype, other.ndim) == (self.dtype, self.ndim) else None
+
+
 class Places(types.Type):
     """A table of functions or states: the address of a list of addresses, and its length."""
 
@@ -82,6 +103,7 @@ class Block(types.Type):
 
 @register_model(Reference)
 @register_model(Block)
+@register_model(InBlock)
 class _AddressModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, WORD.as_pointer())
@@ -104,8 +126,16 @@ SCALARS = {"int64": types.int64, "float64": types.float64, "void": types.void}
 
 
 @cache
+def field_type(kind: Any, as_numpy: bool) -> Any:
+    """Return the Numba type of a field of a state."""
+    if isinstance(kind, Array) and not as_numpy:
+        return InBlock(getattr(types, kind.dtype), kind.n_dimensions)
+    return numba_type(kind, as_numpy)
+
+
+@cache
 def numba_type(kind: Any, as_numpy: bool) -> Any:
-    """Return the Numba type of a field or an argument."""
+    """Return the Numba type of an argument."""
     if isinstance(kind, Scalar):
         return SCALARS[kind.name]
     if isinstance(kind, Array):
@@ -184,12 +214,14 @@ class _Fields(AttributeTemplate):
     def generic_resolve(self, kind: Any, name: str) -> Any:
         """Return the type of a field."""
         place = places_of(kind.state).get(name)
-        return None if place is None else numba_type(place[1], kind.as_numpy)
+        return None if place is None else field_type(place[1], kind.as_numpy)
 
 
 @lower_getattr_generic(Reference)
 def _field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     place, field = places_of(kind.state)[name]
+    if isinstance(field, Array) and not kind.as_numpy:
+        return builder.gep(value, [ir.Constant(HALF, place)], inbounds=True) if place else value
     return _load(context, builder, value, place, field, kind.as_numpy)
 
 
@@ -208,6 +240,12 @@ def _itself(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> An
     return arguments[0]
 
 
+@lower_cast(InBlock, View)
+def _as_view(context: Any, builder: Any, _from: Any, to: Any, value: Any) -> Any:
+    own = context.get_value_type(to)
+    return _struct(builder, own, [_word(builder, value, i, element) for i, element in enumerate(own.elements)])
+
+
 @lower_cast(Reference, Reference)
 def _same_address(_context: Any, _builder: Any, _from: Any, _to: Any, value: Any) -> Any:
     return value
@@ -219,6 +257,20 @@ INDEX = types.int64
 TWO = types.UniTuple(types.int64, 2)
 
 
+def _data(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return where the numbers of an array are."""
+    if isinstance(kind, InBlock):
+        return _word(builder, value, 0, context.get_data_type(kind.dtype).as_pointer())
+    return builder.extract_value(value, 0)
+
+
+def _count(builder: Any, kind: Any, value: Any, axis: int = 0) -> Any:
+    """Return how many there are along an axis."""
+    if isinstance(kind, InBlock):
+        return _word(builder, value, 1 + axis)
+    return builder.extract_value(value, 1 + axis)
+
+
 def _indexed(view: Any, index: Any) -> tuple[Any, Any] | None:
     """Return the type of what is at an index, and that of the index; None if it is no index of a view."""
     if not isinstance(view, View):
@@ -228,7 +280,7 @@ def _indexed(view: Any, index: Any) -> tuple[Any, Any] | None:
     if isinstance(index, types.BaseTuple) and len(index) == view.ndim == 2:
         return view.dtype, TWO
     if index == types.slice2_type and view.ndim == 1:
-        return view, index
+        return View(view.dtype, 1), index
     return None
 
 
@@ -268,20 +320,21 @@ def _check(builder: Any, index: Any, count: Any) -> None:
             builder.call(builder.module.declare_intrinsic("llvm.trap", (), ir.FunctionType(ir.VoidType(), ())), ())
 
 
-def _pointer(builder: Any, kind: Any, view: Any, index: Any) -> Any:
+def _pointer(context: Any, builder: Any, kind: Any, view: Any, index: Any) -> Any:
     """Return the address of an entry, or of a row."""
     if kind.ndim == 2:
-        width = builder.extract_value(view, 2)
+        width = _count(builder, kind, view, 1)
         row = index
         if isinstance(index.type, ir.ArrayType):
             row, column = (builder.extract_value(index, axis) for axis in range(2))
             _check(builder, column, width)
-        _check(builder, row, builder.extract_value(view, 1))
+        if CHECKS_BOUNDS:
+            _check(builder, row, _count(builder, kind, view))
         place = builder.mul(row, width, flags=("nsw",))
         index = place if row is index else builder.add(place, column, flags=("nsw",))
-    else:
-        _check(builder, index, builder.extract_value(view, 1))
-    return builder.gep(builder.extract_value(view, 0), [index], inbounds=True)
+    elif CHECKS_BOUNDS:
+        _check(builder, index, _count(builder, kind, view))
+    return builder.gep(_data(context, builder, kind, view), [index], inbounds=True)
 
 
 def _of_kind(builder: Any, kind: Any, instruction: Any) -> Any:
@@ -298,9 +351,10 @@ def _of_kind(builder: Any, kind: Any, instruction: Any) -> Any:
 @lower_builtin(operator.getitem, View, TWO)
 def _get(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
     view, index = arguments
-    pointer = _pointer(builder, called.args[0], view, index)
+    pointer = _pointer(context, builder, called.args[0], view, index)
     if isinstance(called.return_type, View):  # a row
-        return _struct(builder, context.get_value_type(called.return_type), [pointer, builder.extract_value(view, 2)])
+        width = _count(builder, called.args[0], view, 1)
+        return _struct(builder, context.get_value_type(called.return_type), [pointer, width])
     return _of_kind(builder, called.args[0], builder.load(pointer))
 
 
@@ -308,18 +362,18 @@ def _get(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
 def _stretch(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
     view, stretch = arguments
     part = context.make_helper(builder, types.slice2_type, stretch)
-    count = builder.extract_value(view, 1)
+    count = _count(builder, called.args[0], view)
     stop = builder.select(builder.icmp_signed("<", part.stop, count), part.stop, count)
     _check(builder, part.start, builder.add(count, ir.Constant(WORD, 1)))
-    first = builder.gep(builder.extract_value(view, 0), [part.start], inbounds=True)
+    first = builder.gep(_data(context, builder, called.args[0], view), [part.start], inbounds=True)
     return _struct(builder, context.get_value_type(called.return_type), [first, builder.sub(stop, part.start)])
 
 
 @lower_builtin(operator.setitem, View, types.int64, types.Any)
 @lower_builtin(operator.setitem, View, TWO, types.Any)
-def _set(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+def _set(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
     view, index, value = arguments
-    store = builder.store(value, _pointer(builder, called.args[0], view, index))
+    store = builder.store(value, _pointer(context, builder, called.args[0], view, index))
     _of_kind(builder, called.args[0], store)
     return None
 
@@ -333,8 +387,8 @@ class _Length(AbstractTemplate):
 
 @lower_builtin(len, View)
 @lower_builtin(len, Places)
-def _length(_context: Any, builder: Any, _called: Any, arguments: Any) -> Any:
-    return builder.extract_value(arguments[0], 1)
+def _length(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+    return _count(builder, called.args[0], arguments[0])
 
 
 @infer_getattr
@@ -348,8 +402,71 @@ class _Shape(AttributeTemplate):
 
 @lower_getattr(View, "shape")
 def _shape(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    counts = [builder.extract_value(value, 1 + axis) for axis in range(kind.ndim)]
+    counts = [_count(builder, kind, value, axis) for axis in range(kind.ndim)]
     return context.make_tuple(builder, types.UniTuple(types.int64, kind.ndim), counts)
+
+
+# --- loops -----------------------------------------------------------------------------------------------------------
+
+
+def count_up(*_limits: int) -> Any:
+    """Stand for ``range`` in functions of this package: a sixth of the code that Numba makes of it."""
+    raise TypeError("Only compiled functions call this.")
+
+
+class Counter(types.SimpleIteratorType):
+    """The address of the next number, the one to stop at, and the step."""
+
+    def __init__(self) -> None:
+        super().__init__("Counter", types.int64)
+
+
+COUNTER = Counter()
+
+
+@register_model(Counter)
+class _CounterModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, WORD.as_pointer())
+
+
+@infer_global(count_up)
+class _CountUp(AbstractTemplate):
+    def generic(self, arguments: Any, _keywords: Any) -> Any:
+        """Return the type of a loop."""
+        return signature(COUNTER, *[types.int64] * len(arguments))
+
+
+@lower_builtin(count_up, types.VarArg(types.int64))
+def _begin_loop(_context: Any, builder: Any, _called: Any, arguments: Any) -> Any:
+    first, stop = (ir.Constant(WORD, 0), arguments[0]) if len(arguments) == 1 else arguments[:2]
+    step = arguments[2] if len(arguments) == 3 else ir.Constant(WORD, 1)
+    with builder.goto_entry_block():
+        counter = builder.alloca(WORD, 3)
+    for place, value in enumerate((first, stop, step)):
+        builder.store(value, builder.gep(counter, [ir.Constant(HALF, place)], inbounds=True))
+    return counter
+
+
+@lower_builtin("getiter", Counter)
+def _loop(_context: Any, _builder: Any, _called: Any, arguments: Any) -> Any:
+    return arguments[0]
+
+
+@lower_builtin("iternext", Counter)
+@iternext_impl(RefType.UNTRACKED)
+def _next(_context: Any, builder: Any, _called: Any, arguments: Any, result: Any) -> None:
+    (counter,) = arguments
+    stop_at, step_at = (builder.gep(counter, [ir.Constant(HALF, place)], inbounds=True) for place in (1, 2))
+    number, stop, step = builder.load(counter), builder.load(stop_at), builder.load(step_at)
+    ahead = builder.select(
+        builder.icmp_signed(">", step, ir.Constant(WORD, 0)),
+        builder.icmp_signed("<", number, stop),
+        builder.icmp_signed(">", number, stop),
+    )
+    builder.store(builder.add(number, step, flags=("nsw",)), counter)
+    result.set_valid(ahead)
+    result.yield_(number)
 
 
 # --- arguments from Python -------------------------------------------------------------------------------------------
