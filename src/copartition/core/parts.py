@@ -60,9 +60,13 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
         function, signature = _entry(function, one), signature.return_type(Block(one.signature, as_numpy))
     try:
         compiled = numba.cfunc(signature, **pipeline, **OPTIONS)(function)
+        _compiled.append(compiled)
     except (NumbaError, NumbaRuntimeError, NameError) as error:
         raise complaint(one.function, error) from error
     return compiled.address, machine_of(compiled) if pipeline else None
+
+
+_compiled: list[Any] = []  # for good: their addresses are known elsewhere
 
 
 def _is_ours(function: Callable[..., Any]) -> bool:

@@ -174,7 +174,7 @@ def grown_pair(pair: Pair) -> Pair:
     (x, *shadow_x), (y, *shadow_y) = chains
     larger = pair_of(x, y, (pair.model_x, pair.model_y), pair.gains, whole_sweeps)
     if whole_sweeps:
-        larger = larger._replace(shadow_x=shadow_x, shadow_y=shadow_y)
+        larger = larger._replace(shadow_x=shadow_x[0], shadow_y=shadow_y[0])
     for name in ("distance", "due", "phase", "ratios"):
         getattr(larger, name)[:] = getattr(pair, name)
     larger.overlaps.first_in_row[:] = larger.overlaps.first_in_column[:] = -1

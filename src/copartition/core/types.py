@@ -206,6 +206,8 @@ def words_of(kind: Any, value: Any, kept: list[Any]) -> Iterable[int | float]:
 def checked(function: Any, signature: Signature) -> Any:
     """Return a compiled function if it may be called with this signature, or one of states that its own derive from."""
     own = function.signature
+    if function.from_python:
+        raise TypeError(f"{function!r} is called by Python, and cannot be passed to kernels.")
     fits = own.result == signature.result and len(own.arguments) == len(signature.arguments)
     for mine, given in zip(own.arguments, signature.arguments, strict=False):
         same = mine == given or (isinstance(mine, type) and isinstance(given, type) and issubclass(mine, given))

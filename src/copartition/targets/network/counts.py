@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from numpy import uint64 as at  # an index that cannot be negative: the compiler need not ask
 
-from copartition.core.compiling import inner, kernel
+from copartition.core.compiling import hook, inner
 from copartition.core.state import functional_signature
 from copartition.targets.hooks import begin_cluster, enter_cluster, leave_cluster
 
-of_blocks = kernel(functional_signature)
+of_blocks = hook(functional_signature)
 """Decorator of a function ``f(model, chain, law, parameters, out)`` of the blocks of a network, as functionals are."""
 
 
