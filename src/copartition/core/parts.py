@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numba
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core import codegen, compiler, lowering, typed_passes
 from numba.core.compiler_machinery import register_pass
@@ -154,12 +154,11 @@ def _load_numba() -> None:
 
 # What is overridden or called, and the names of its arguments.
 HOOKS: dict[tuple[Any, str], tuple[str, ...]] = {
-    (codegen.JITCodeLibrary, "_optimize_functions"): ("self", "ll_module"),
-    (codegen.JITCodeLibrary, "_optimize_final_module"): ("self",),
+    (codegen.JITCodeLibrary, "__init__"): ("self", "codegen", "name"),
+    (codegen.JITCodeLibrary, "finalize"): ("self",),
     (codegen.JITCodeLibrary, "_finalize_final_module"): ("self",),
-    (codegen.JITCodeLibrary, "_finalize_dynamic_globals"): ("self",),
-    (codegen.JITCodeLibrary, "_verify_declare_only_symbols"): ("self",),
     (codegen.JITCodeLibrary, "_get_compiled_object"): ("self",),
+    (codegen.JITCodeLibrary, "_get_module_for_linking"): ("self",),
     (codegen.JITCodeLibrary, "add_ir_module"): ("self", "ir_module"),
     (codegen.JITCodeLibrary, "enable_object_caching"): ("self",),
     (lowering.Lower, "storevar"): ("self", "value", "name", "argidx"),
@@ -186,37 +185,13 @@ def _tell(what: str) -> None:
     logger.warning("Numba %s has another %s: compiling takes longer, numbers are the same.", numba.__version__, what)
 
 
-class KernelLibrary(codegen.JITCodeLibrary):
-    """The code of a kernel and of all its parts, optimised once.
+class PartLibrary(codegen.JITCodeLibrary):
+    """The code of a part, neither optimised nor made into machine code, and which other parts it calls."""
 
-    Numba has two rounds before, which bring together the places where uses of arrays are counted. Kernels do not count.
-    """
-
-    entry = ""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        module = self._final_module
-        if counted is not None:
-            counted.append((self.entry, sum(len(list(block.instructions)) for f in module.functions for block in f.blocks)))
-        for one in (*module.functions, *module.global_variables):
-            if not one.is_declaration and one.name != self.entry:
-                one.linkage = "internal"
-        made = self._codegen._module_pass_manager()
-        manager, *builder = made if isinstance(made, tuple) else (made,)  # older versions have no builder
-        manager.run(module, *builder)
-
-
-counted: list[tuple[str, int]] | None = None
-"""LLVM instructions of every kernel that was compiled, before they are optimised: a test keeps them few."""
-
-
-class PartLibrary(KernelLibrary):
-    """The code of a part and of all that it calls, neither optimised nor made into machine code."""
-
-    is_called = False
+    def __init__(self, generator: Any, name: str, is_called: bool) -> None:
+        super().__init__(generator, name)
+        self.is_called = is_called
+        self.modules: list[Any] = []
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Take the code of the part itself; one that is to be called stays one function."""
@@ -224,15 +199,60 @@ class PartLibrary(KernelLibrary):
             for function in ir_module.functions:
                 if function.blocks:
                     function.attributes.add("noinline")
-        super().add_ir_module(ir_module)
+        self.modules.append(binding.parse_assembly(str(ir_module)))
 
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
+    def finalize(self) -> None:
+        """Leave everything to the kernel."""
         self._finalized = True
+
+
+class KernelLibrary(codegen.JITCodeLibrary):
+    """The code of a kernel and of all its parts, linked and optimised once.
+
+    Numba has two rounds before, which bring together the places where uses of arrays are counted. Kernels do not count.
+    """
+
+    entry = ""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Take the code of the kernel itself."""
+        self._final_module.link_in(binding.parse_assembly(str(ir_module)))
+
+    def finalize(self) -> None:
+        """Link all parts, optimise, and make machine code."""
+        for library in self._all_parts():
+            if isinstance(library, PartLibrary):
+                for module in library.modules:
+                    self._final_module.link_in(module, preserve=True)
+            else:
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        module = self._final_module
+        module.data_layout = self._codegen._data_layout
+        if counted is not None:
+            instructions = [1 for function in module.functions for block in function.blocks for _ in block.instructions]
+            counted.append((self.entry, len(instructions)))
+        for one in (*module.functions, *module.global_variables):
+            if not one.is_declaration and one.name != self.entry:
+                one.linkage = "internal"
+        made = self._codegen._module_pass_manager()
+        manager, *builder = made if isinstance(made, tuple) else (made,)  # older versions have no builder
+        manager.run(module, *builder)
+        self._finalize_final_module()
+
+    def _all_parts(self) -> list[Any]:
+        """Return the libraries of all that the kernel calls, directly or not."""
+        found: dict[int, Any] = {}
+        waiting = [*self._linking_libraries]
+        while waiting:
+            one = waiting.pop()
+            if id(one) not in found:
+                found[id(one)] = one
+                waiting += one._linking_libraries if isinstance(one, PartLibrary) else []
+        return list(found.values())
+
+
+counted: list[tuple[str, int]] | None = None
+"""If it is a list: names of kernels that are compiled, and their LLVM instructions before they are optimised."""
 
 
 class KernelLower(lowering.Lower):
@@ -301,8 +321,8 @@ class PartLowering(typed_passes.NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Translate a function to LLVM's language."""
-        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.is_called = not state.flags.forceinline
+        is_called = not state.flags.forceinline
+        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname, is_called)
         state.flags.no_compile = True
         super().run_pass(state)
         result = state["cr"]
@@ -314,6 +334,25 @@ class PartLowering(typed_passes.NativeLowering):
         return True
 
 
+# Steps for what functions of this package do not have: functions inside functions, expressions of arrays, branches on
+# types, other contexts. They find nothing to do, and look for it for long.
+NOT_NEEDED = frozenset(
+    {
+        "dead_branch_prune",
+        "dump_parfor_diagnostics",
+        "find_literally",
+        "inline_closure_likes",
+        "inline_overloads",
+        "literal_unroll",
+        "make_function_op_code_to_jit_function",
+        "nopython_rewrites",
+        "nopython_supported_feature_validation",
+        "rewrite_semantic_constants",
+        "with_lifting",
+    }
+)
+
+
 class KernelCompiler(compiler.CompilerBase):
     """Numba's pipeline with another last step."""
 
@@ -322,8 +361,10 @@ class KernelCompiler(compiler.CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """Return the pipeline."""
         manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state, self.last._name)
-        usual = typed_passes.NativeLowering
-        manager.passes = [(self.last if one is usual else one, text) for one, text in manager.passes]
+        usual, left_out = typed_passes.NativeLowering, NOT_NEEDED if _is_ours(self.state.func_id.func) else frozenset()
+        manager.passes = [
+            (self.last if one is usual else one, text) for one, text in manager.passes if one._name not in left_out
+        ]
         manager.finalize()
         return [manager]
 
