@@ -9,8 +9,9 @@ import numpy as np
 
 from copartition.chains.chain import advance_chain, chain_at, refusal
 from copartition.chains.step import Step, check_split_merge
+from copartition.core.compiling import Kernel
 from copartition.core.room import grown
-from copartition.core.starts import FROM_PRIOR, SEQUENTIAL
+from copartition.core.starts import FROM_PRIOR, SEQUENTIAL, begin_at, begin_drawn
 from copartition.core.state import Chain
 from copartition.core.status import DONE, FULL, IMPOSSIBLE
 from copartition.core.steps import begin_chain
@@ -132,7 +133,7 @@ def _fill(target: Target, chain: Chain, start: Beginning, random: np.ndarray) ->
     order = np.zeros(target.n_points, dtype=np.int64)
     before = random.copy()
     while True:
-        status = begin_chain(target.model, target.law, chain, random, start.labels, order)
+        status = begin_chain(begin_drawn, target.model, target.law, chain, random, start.labels, order)
         if status == DONE:
             return chain
         if status != FULL:
@@ -147,3 +148,8 @@ def start_refusal(status: int, start: Beginning, n: int) -> ValueError:
         name = next(name for name, number in RANDOM_STARTS.items() if number == start.labels.min())
         return ValueError(f"init {name!r} came to point {n} when no cluster could take it; choose another start.")
     return refusal(status, n)
+
+
+def begin_of(target: Target, start: Beginning) -> Kernel:
+    """Return the compiled function that puts a chain at its start."""
+    return begin_drawn if start.is_random or target.numbers else begin_at

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.core.compiling import Kernel
-from copartition.core.in_place import split_merge_in_place_alone, split_merge_in_place_together
+from copartition.core.in_place import move_in_place
 from copartition.core.joint_updates import update_alone, update_together
 from copartition.core.numbers import draw_alone, draw_together
+from copartition.core.proposals import split_merge_alone, split_merge_together
 from copartition.core.room import (
     NO_BLOCKS,
     NO_PARTNERS,
@@ -20,7 +21,7 @@ from copartition.core.room import (
     room_for_updates,
     widths_of,
 )
-from copartition.core.split_merge import split_merge_alone, split_merge_together
+from copartition.core.split_merge import move_beside
 from copartition.core.state import Chain, Coupled, Room, SplitMerge, Stepper
 from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain
 from copartition.core.sweeps import sweep_alone, sweep_together
@@ -84,10 +85,9 @@ def moves_of(
     """Return the moves of a step in their order: a sweep, then others, and draws of unknown numbers last."""
     moves = [Move(sweep_alone, sweep_together, Room())]
     if split_merge > 0:
-        functions = (split_merge_alone, split_merge_together)
-        if target.law.in_place:
-            functions = (split_merge_in_place_alone, split_merge_in_place_together)
-        moves.append(Move(*functions, room_for_moves(target.model, split_merge, partners)))
+        move = move_in_place if target.law.in_place else move_beside
+        room = room_for_moves(target.model, move, split_merge, partners)
+        moves.append(Move(split_merge_alone, split_merge_together, room))
     if blocks.number > 0:
         moves.append(Move(update_alone, update_together, room_for_updates(target.model, blocks)))
     if target.numbers:

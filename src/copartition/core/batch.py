@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 import numpy as np
 
+from copartition.core.starts import begin_signature
 from copartition.core.state import Stepper
-from copartition.core.types import Float1, Float2, Int1, State, UInt2, UShort2
+from copartition.core.types import Float1, Float2, Function, Int1, State, UInt2, UShort2
 
 AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
 NEVER, AT_EVERY_END, AT_UNMET = range(3)  # where a kernel stops on its way
@@ -121,8 +124,10 @@ class Batch(State):
     times : Times
     seeds : uint64 array (replicates, 4)
         Random streams; each is used up by its replicate.
+    begin : function
+        That puts a chain at its start: one of `copartition.core.starts`.
     start : int64 array (points)
-        Where chains start, as `copartition.core.starts.place_start` takes it.
+        What it takes.
     start_steps : int
         Steps of each chain from there that are part of its start.
     start_stepper : Stepper
@@ -151,6 +156,7 @@ class Batch(State):
 
     times: Times
     seeds: UInt2
+    begin: Annotated[Any, Function(begin_signature)]
     start: Int1
     start_steps: int
     start_stepper: Stepper

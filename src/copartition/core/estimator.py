@@ -18,7 +18,6 @@ from __future__ import annotations
 from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORED, FINISHED, TOGETHER, Batch
 from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, outline
-from copartition.core.starts import place_start
 from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Law, Pair, Stepper
 from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, RECORD_FULL
 from copartition.core.steps import step_alone, step_together
@@ -133,7 +132,7 @@ def begin_one(model, law, chain, batch, random):
     b = batch
     progress = b.tally.progress
     progress[STEPS] = progress[MOVE] = progress[PLACE] = 0
-    status = place_start(model, law, chain, random, b.start, b.order)
+    status = b.begin(model, law, chain, random, b.start, b.order)
     if status != DONE:
         progress[PLACE] = b.order[0]
         return status

@@ -32,15 +32,15 @@ from copartition.core.proposals import (
     REJECTED,
     SMALLEST,
     UNDEFINED,
+    Draw,
     forced_side,
     gather,
     is_forbidden,
     log_prior_of_split,
-    make_moves,
-    make_moves_of_both,
 )
 from copartition.core.random import uniform_of
-from copartition.core.state import SplitMerge, move_signatures
+from copartition.core.state import Chain, Law, Model, SplitMerge
+from copartition.core.types import float64, int64, uint64
 
 SCANS = 4  # before the last one
 MOST_LOG = 700.0  # exp of more is no number
@@ -205,26 +205,12 @@ def can_be_undone(model, chain, room, draw, count):
     return True
 
 
-@outline
-def move_in_place(model, law, chain, room, draw):
+@hook(int64(Model, Law, Chain, SplitMerge, int64, int64, float64, uint64))
+def move_in_place(model, law, chain, room, i, j, u, key):
     """Make the split-merge move that these random numbers stand for; return what became of it."""
+    draw = Draw(i, j, u, key)
     if len(model.pinned) > 0 and is_forbidden(model, draw):
         return REJECTED
     if chain.labels[draw.i] == chain.labels[draw.j]:
         return split_in_place(model, law, chain, room, draw)
     return merge_in_place(model, law, chain, room, draw)
-
-
-alone_signature, together_signature = move_signatures(SplitMerge)
-
-
-@hook(alone_signature)
-def split_merge_in_place_alone(model, law, chain, room, random, progress):
-    """Split-merge moves in the chain itself, as a move of one chain."""
-    return make_moves(move_in_place, model, law, chain, room, random, progress)
-
-
-@hook(together_signature)
-def split_merge_in_place_together(law, pair, room, rule, random, progress):
-    """Split-merge moves in the chains themselves, as a move of two chains."""
-    return make_moves_of_both(move_in_place, law, pair, room, random, progress)

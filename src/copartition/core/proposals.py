@@ -9,9 +9,9 @@ import numpy as np
 
 from copartition.core.books import recount_pair
 from copartition.core.clusters import has_room
-from copartition.core.compiling import inner
+from copartition.core.compiling import hook, inner
 from copartition.core.random import bits, shuffle, uniform
-from copartition.core.state import PLACE
+from copartition.core.state import PLACE, SplitMerge, move_signatures
 from copartition.core.status import DONE, FULL, INVALID
 
 REJECTED = 0
@@ -108,23 +108,26 @@ def moves_left(room, n_points, progress):
     return room.number - progress[PLACE] if n_points > 1 else 0
 
 
-@inner
-def make_moves(move, model, law, chain, room, random, progress):
-    """Go on with the moves of one chain, each made by the function `move`; return a status."""
+alone_signature, together_signature = move_signatures(SplitMerge)
+
+
+@hook(alone_signature)
+def split_merge_alone(model, law, chain, room, random, progress):
+    """Split-merge moves, as a move of one chain."""
     while moves_left(room, len(chain.labels), progress) > 0:
         if not has_room(model, chain):
             return FULL
         draw = draw_move(room, random, progress[PLACE] == 0)
-        if move(model, law, chain, room, draw) == UNDEFINED:
+        if room.move(model, law, chain, room, draw.i, draw.j, draw.u, draw.key) == UNDEFINED:
             progress[PLACE] = draw.i
             return INVALID
         progress[PLACE] += 1
     return DONE
 
 
-@inner
-def make_moves_of_both(move, law, pair, room, random, progress):
-    """Go on with the moves of two chains, each with the same random numbers for both; return a status."""
+@hook(together_signature)
+def split_merge_together(law, pair, room, rule, random, progress):
+    """Split-merge moves, as a move of two chains: each with the same random numbers for both."""
     x, y = pair.x, pair.y
     changed = False
     while moves_left(room, len(x.labels), progress) > 0:
@@ -133,8 +136,8 @@ def make_moves_of_both(move, law, pair, room, random, progress):
                 recount_pair(pair)
             return FULL
         draw = draw_move(room, random, progress[PLACE] == 0)
-        of_x = move(pair.model_x, law, x, room, draw)
-        of_y = move(pair.model_y, law, y, room, draw)
+        of_x = room.move(pair.model_x, law, x, room, draw.i, draw.j, draw.u, draw.key)
+        of_y = room.move(pair.model_y, law, y, room, draw.i, draw.j, draw.u, draw.key)
         if of_x == UNDEFINED or of_y == UNDEFINED:
             progress[PLACE] = draw.i
             return INVALID

@@ -21,7 +21,6 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.typeconv import Conversion
 from numba.core.imputils import (
     RefType,
     iternext_impl,
@@ -30,6 +29,7 @@ from numba.core.imputils import (
     lower_getattr,
     lower_getattr_generic,
 )
+from numba.core.typeconv import Conversion
 from numba.core.typing.templates import (
     AbstractTemplate,
     AttributeTemplate,
@@ -58,6 +58,11 @@ class Reference(types.Type):
     def key(self) -> Any:
         """What tells it from other types."""
         return self.state, self.as_numpy
+
+    def can_convert_to(self, _typing: Any, other: Any) -> Any:
+        """Tell that it is also a state of the kind that its own derives from."""
+        is_kind = isinstance(other, Reference) and issubclass(self.state, other.state)
+        return Conversion.safe if is_kind and self.as_numpy == other.as_numpy else None
 
 
 class View(types.Type):
@@ -122,7 +127,7 @@ class _PlacesModel(models.StructModel):
         super().__init__(manager, kind, [("first", types.CPointer(types.int64)), ("count", types.int64)])
 
 
-SCALARS = {"int64": types.int64, "float64": types.float64, "void": types.void}
+SCALARS = {"int64": types.int64, "uint64": types.uint64, "float64": types.float64, "void": types.void}
 
 
 @cache

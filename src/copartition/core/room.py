@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -200,11 +200,12 @@ MANY_COLUMNS = 20  # from which split-merge moves deal points out in the order o
 NO_PARTNERS = np.zeros((0, 0), dtype=np.int32)
 
 
-def room_for_moves(model: Model, number: int, partners: np.ndarray = NO_PARTNERS) -> SplitMerge:
+def room_for_moves(model: Model, move: Any, number: int, partners: np.ndarray = NO_PARTNERS) -> SplitMerge:
     """Return room for so many split-merge moves in a step."""
     n_points = len(model.log_size) - 1
     order, members, moved = (np.zeros(n_points, dtype=np.int64) for _ in range(3))
     return SplitMerge(
+        move=move,
         number=number,
         by_certainty=int(model.n_summed >= MANY_COLUMNS),
         partners=partners,

@@ -45,15 +45,15 @@ from copartition.core.proposals import (
     REJECTED,
     SMALLEST,
     UNDEFINED,
+    Draw,
     forced_side,
     gather,
     is_forbidden,
     log_prior_of_split,
-    make_moves,
-    make_moves_of_both,
 )
 from copartition.core.random import uniform_of
-from copartition.core.state import SplitMerge, move_signatures
+from copartition.core.state import Chain, Law, Model, SplitMerge
+from copartition.core.types import float64, int64, uint64
 
 # Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
 LARGE = 1e280
@@ -251,29 +251,15 @@ def try_merge(model, law, chain, room, draw):
     return ACCEPTED
 
 
-@outline
-def move(model, law, chain, room, draw):
-    """Make the split-merge move that these random numbers stand for; return what became of it.
+@hook(int64(Model, Law, Chain, SplitMerge, int64, int64, float64, uint64))
+def move_beside(model, law, chain, room, i, j, u, key):
+    """Make the split-merge move that these random numbers stand for, the sides of a split growing beside the chain.
 
-    The chain must have room for a new cluster, and `room` an order.
+    The chain must have room for a new cluster, and `room` an order. Returns what became of it.
     """
+    draw = Draw(i, j, u, key)
     if len(model.pinned) > 0 and is_forbidden(model, draw):
         return REJECTED
     if chain.labels[draw.i] == chain.labels[draw.j]:
         return try_split(model, law, chain, room, draw)
     return try_merge(model, law, chain, room, draw)
-
-
-alone_signature, together_signature = move_signatures(SplitMerge)
-
-
-@hook(alone_signature)
-def split_merge_alone(model, law, chain, room, random, progress):
-    """Split-merge moves, as a move of one chain."""
-    return make_moves(move, model, law, chain, room, random, progress)
-
-
-@hook(together_signature)
-def split_merge_together(law, pair, room, rule, random, progress):
-    """Split-merge moves, as a move of two chains."""
-    return make_moves_of_both(move, law, pair, room, random, progress)

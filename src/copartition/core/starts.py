@@ -7,11 +7,13 @@ import math
 import numpy as np
 
 from copartition.core.clusters import choices, has_room, put_in, reset
-from copartition.core.compiling import inner, outline
+from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import add_log_prior, exponentiate, forbid, refusal_of, weigh
 from copartition.core.numbers import begin_numbers, draw_numbers, has_numbers
 from copartition.core.random import draw, shuffle, uniform
+from copartition.core.state import Chain, Law, Model
 from copartition.core.status import DONE, FULL
+from copartition.core.types import int1, int64, uint1
 
 # What stands in place of the labels of a start that is drawn: by the prior, or in sequence, which looks at the data.
 FROM_PRIOR, SEQUENTIAL = -1, -2
@@ -91,8 +93,19 @@ def lowest(start):
     return least
 
 
-@inner
-def place_start(model, law, chain, random, start, order):
+# begin(model, law, chain, random, start, order) -> status: put a chain at its start.
+begin_signature = int64(Model, Law, Chain, uint1, int1, int1)
+
+
+@hook(begin_signature)
+def begin_at(model, law, chain, random, start, order):
+    """Put a chain at the partition `start`, where no number is unknown; return a status."""
+    reset(model, law, chain, start)
+    return DONE
+
+
+@hook(begin_signature)
+def begin_drawn(model, law, chain, random, start, order):
     """Put a chain at its start: the partition `start`, or, where that says so, a random one; return a status.
 
     Numbers that are unknown are drawn given that partition, but not given one cluster, which says too little of them; a

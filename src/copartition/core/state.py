@@ -29,6 +29,7 @@ from copartition.core.types import (
     int1,
     int64,
     uint1,
+    uint64,
     void,
 )
 
@@ -274,11 +275,18 @@ class Room(State):
     """What a move works with: its settings and room for it. Each kind of move has a room of its own kind."""
 
 
+# move(model, law, chain, room, i, j, u, key) -> what became of it: the split-merge move of points i and j, a uniform
+# number u, and bits from which all points get theirs.
+move_signature = int64(Model, Law, Chain, Room, int64, int64, float64, uint64)
+
+
 class SplitMerge(Room):
     """Split-merge moves.
 
     Attributes
     ----------
+    move : function
+        One of them: beside the chain, or in place.
     number : int
         How many in a step.
     by_certainty : int
@@ -299,6 +307,7 @@ class SplitMerge(Room):
         The two clusters of a proposed split as they grow; the labels of its points are all -1.
     """
 
+    move: Annotated[Any, Function(move_signature)]
     number: int
     by_certainty: int
     partners: Narrow2
@@ -566,8 +575,8 @@ class Rule(State):
 # --- a step ----------------------------------------------------------------------------------------------------------
 
 # What is kept of a run of steps, in an array `progress`: how many are finished, which move of the next one is made, and
-# how far that is: points of a sweep, split-merge moves, joint updates. A step that stops for more room goes on from there
-# when it is called again.
+# how far that is: points of a sweep, split-merge moves, joint updates. A step that stops for more room goes on from
+# there when it is called again.
 STEPS, MOVE, PLACE = 0, 1, 2
 
 # alone(model, law, chain, room, random, progress) -> status: go on with a move of one chain.

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
+
 from copartition.core.books import have_met, recount_pair
-from copartition.core.clusters import choices, rebuild_if_due, reset, take_out
+from copartition.core.clusters import choices, rebuild_if_due, take_out
 from copartition.core.compiling import inner, kernel
 from copartition.core.conditional import weigh
 from copartition.core.numbers import renew_all
 from copartition.core.split_merge import grow
-from copartition.core.starts import place_start
+from copartition.core.starts import begin_at, begin_signature
 from copartition.core.state import (
     MOVE,
     PLACE,
@@ -86,10 +88,10 @@ def make_recorded_steps(model, law, chain, stepper, random, progress, recorder):
     return DONE
 
 
-@kernel(int64(Model, Law, Chain, uint1, int1, int1))
-def begin_chain(model, law, chain, random, start, order):
-    """Put a chain at its start, see `copartition.core.starts.place_start`; return a status."""
-    return place_start(model, law, chain, random, start, order)
+@kernel(int64(Function(begin_signature), Model, Law, Chain, uint1, int1, int1))
+def begin_chain(begin, model, law, chain, random, start, order):
+    """Put a chain at its start, by one of the functions of `copartition.core.starts`; return a status."""
+    return begin(model, law, chain, random, start, order)
 
 
 @kernel(float64(Model, Law, Chain, int64))
@@ -113,10 +115,9 @@ def merge_and_odds(model, law, chain, a, b, n):
     return law.log_odds(model, chain, a, b, n)
 
 
-@kernel(void(Model, Law, Chain, int1))
-def reset_chain(model, law, chain, labels):
+def reset_chain(model: Model, law: Law, chain: Chain, labels: np.ndarray) -> None:
     """Put a chain at a partition; negative labels for points in no cluster."""
-    reset(model, law, chain, labels)
+    begin_chain(begin_at, model, law, chain, np.zeros(4, dtype=np.uint64), labels, labels)
 
 
 @kernel(void(Model, Law, Chain))

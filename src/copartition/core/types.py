@@ -64,7 +64,7 @@ class Table(NamedTuple):
     of: Any
 
 
-int64, float64, void = Scalar("int64"), Scalar("float64"), Scalar("void")
+int64, uint64, float64, void = Scalar("int64"), Scalar("uint64"), Scalar("float64"), Scalar("void")
 float1, float2, int1, int2 = Array("float64", 1), Array("float64", 2), Array("int64", 1), Array("int64", 2)
 uint1, uint2, short1, ushort2 = Array("uint64", 1), Array("uint64", 2), Array("int16", 1), Array("uint16", 2)
 narrow1, narrow2 = Array("int32", 1), Array("int32", 2)
@@ -126,7 +126,7 @@ def _pack(state: State) -> tuple[int, Any]:
     return block.ctypes.data, (block, kept)
 
 
-FORMS = {float64: "d"}
+FORMS = {float64: "d", uint64: "Q"}
 
 
 @cache

@@ -16,10 +16,10 @@ import numpy as np
 
 from copartition.chains.chain import advance_chain
 from copartition.chains.density import Density
-from copartition.chains.start import Beginning, start_chain
+from copartition.chains.start import Beginning, begin_of, start_chain
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
-from copartition.core.steps import begin_chain, make_steps, reset_chain
+from copartition.core.steps import begin_chain, make_steps
 from copartition.core.tempering import make_weighed_steps
 from copartition.results import Course, Unmet
 from copartition.runs.everything import run_all
@@ -51,7 +51,8 @@ class Following:
         """Follow some pairs, one after another, in this thread."""
         job, found, seconds = self.job, [], []
         moves = job.step.kernels(job.target, False)
-        prepare(make_steps, reset_chain, begin_chain, make_weighed_steps, *moves, *job.target.kernels)
+        own = (make_steps, begin_chain, begin_of(job.target, job.start), make_weighed_steps)
+        prepare(*own, *moves, *job.target.kernels)
         for number in numbers:
             begin = time.thread_time()
             one = self.unmet[number]

@@ -21,8 +21,9 @@ from copartition.chains.step import Step
 from copartition.chains.tempered import SWEEPS_A_ROUND, State, Tempered, choose_ladder, pilot_sweeps
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
+from copartition.core.starts import begin_at, begin_drawn
 from copartition.core.state import Chain
-from copartition.core.steps import begin_chain, make_steps, reset_chain
+from copartition.core.steps import begin_chain, make_steps
 from copartition.core.tempering import draw_uniform, make_weighed_steps
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.modes import (
@@ -396,5 +397,5 @@ def _seen(parts: list[list[Piece]]) -> Seen:
 
 def _prepare(target: Target, step: Step) -> None:
     """Compile what all chains use, so that the time of none includes it."""
-    own = (make_steps, reset_chain, begin_chain, make_weighed_steps, draw_uniform)
+    own = (make_steps, begin_chain, begin_at, begin_drawn, make_weighed_steps, draw_uniform)
     prepare(*own, *step.kernels(target, False), *target.kernels)

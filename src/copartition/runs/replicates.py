@@ -16,7 +16,7 @@ import numpy as np
 
 from copartition.chains.chain import chain_at, refusal
 from copartition.chains.pair import couple
-from copartition.chains.start import Beginning, start_refusal
+from copartition.chains.start import Beginning, begin_of, start_refusal
 from copartition.chains.step import Step, stepper_of
 from copartition.core import status as kernel_status
 from copartition.core.batch import (
@@ -35,7 +35,8 @@ from copartition.core.compiling import Kernel, prepare
 from copartition.core.estimator import run_batch
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
-from copartition.core.steps import reset_chain
+from copartition.core.starts import begin_at
+from copartition.core.steps import begin_chain
 from copartition.core.together import count_pairs
 from copartition.functionals import Functional, arranged, evaluate_at
 from copartition.partition import canonical
@@ -113,7 +114,8 @@ class Job:
         functions = [f.evaluate for f in self.arranged.evaluated if isinstance(f.evaluate, Kernel)]
         own = [] if self.arranged.gathered is None else [count_pairs]
         moves = self.step.kernels(self.target)
-        prepare(run_batch, reset_chain, *self.target.kernels, *moves, *functions, *own)
+        starts = (begin_chain, begin_at, begin_of(self.target, self.start))
+        prepare(run_batch, *starts, *self.target.kernels, *moves, *functions, *own)
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
         """Run some replicates, one after another, in this thread.
@@ -201,6 +203,7 @@ class Runner:
         return Batch(
             times=Times(s.burn_in, s.min_sweeps, s.lag, s.max_sweeps),
             seeds=np.array([stream(job.seed, *key) for key in self._keys]).reshape(count, 4),
+            begin=begin_of(job.target, job.start),
             start=job.start.labels,
             start_steps=job.start.sweeps,
             start_stepper=stepper_of(job.target, job.start.split_merge),

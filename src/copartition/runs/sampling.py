@@ -16,8 +16,9 @@ from copartition.chains.start import Beginning, check_start, start_chain
 from copartition.chains.step import Step
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.random import stream
+from copartition.core.starts import begin_at, begin_drawn
 from copartition.core.state import Chain
-from copartition.core.steps import begin_chain, make_recorded_steps, make_steps, reset_chain
+from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
 from copartition.functionals import Functional, bind_all
 from copartition.runs.defaults import choose_step
 from copartition.runs.everything import run_all
@@ -167,8 +168,8 @@ class DrawJob:
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
         """Run some chains, one after another, in this thread; their CPU time is not asked for."""
-        own = [begin_chain] if self.start.is_random else []
-        prepare(make_steps, reset_chain, *self.step.kernels(self.target, False), *self.target.kernels, *own)
+        own = [begin_drawn] if self.start.is_random else []
+        prepare(make_steps, begin_chain, begin_at, *self.step.kernels(self.target, False), *self.target.kernels, *own)
         draws = [self._run_one(number, pause) for number in numbers]
         return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
 
@@ -199,8 +200,8 @@ def advance_by(
 def prepare_chains(target: Target, functional: Functional, step: Step, start: Beginning) -> None:
     """Compile what ordinary chains use, so that the time of none includes it."""
     own = [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
-    own += [begin_chain] if start.is_random else []
-    prepare(make_steps, make_recorded_steps, reset_chain, *step.kernels(target, False), *target.kernels, *own)
+    own += [begin_drawn] if start.is_random else []
+    prepare(make_steps, make_recorded_steps, begin_chain, begin_at, *step.kernels(target, False), *target.kernels, *own)
 
 
 def run_chains(task: Task, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:
