@@ -92,10 +92,10 @@ CASES = {
 }
 STEPS: dict[str, dict[str, Any]] = {
     "nothing chosen": {},
-    "path, from everywhere": {"coupling": cp.Path(reach=6), "split_merge": 2, "blocks": cp.BlockUpdates(1, least=2)},
+    "path, from everywhere": {"step": cp.Step(cp.Path(reach=6), 2, cp.JointUpdates(1, least=2))},
     "matched": {"coupling": "matched", "split_merge": 1},
     "transport": {"coupling": "transport"},
-    "maximal": {"coupling": "maximal", "split_merge": 1, "blocks": cp.BlockUpdates(1, least=2)},
+    "maximal": {"step": cp.Step("maximal", 1, cp.JointUpdates(1, least=2))},
 }
 
 

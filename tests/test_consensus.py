@@ -254,8 +254,8 @@ def test_the_same_seed_gives_the_same_consensus_wherever_it_runs():
 def test_settings_decide_how_replicates_are_run():
     c = cp.consensus(unsure(), "binder", replicates=10, init="singletons", coupling="maximal", split_merge=1, seed=1)
     made_by = c.estimate.made_by
-    assert made_by["coupling"] == "Maximal()"
-    assert made_by["settings"]["split_merge"] == 1
+    assert made_by["step"]["coupling"] == "Maximal()"
+    assert made_by["step"]["split_merge"] == 1
     assert "singletons" in made_by["init"]
     s = made_by["settings"]
     assert s["burn_in"] == s["lag"] >= 20

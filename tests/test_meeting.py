@@ -18,14 +18,14 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.pair import advance_pair, couple, start_pair
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Interrupted
 
 REPLICATES = 3 if JIT_DISABLED else 40
-TRANSPORT = Step(coupling=cp.Transport())
+TRANSPORT = BoundStep(cp.Step(cp.Transport(), 0))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_a_lag_means_sweeps_of_the_first_chain_alone(target):
     pair = start_pair(target, TRANSPORT, check_start(target, "one_cluster"), 5, random)
     assert pair.y.labels.tolist() == [0] * 5
     again = stream(0, 0)
-    alone = advance_chain(target, Step(), chain_at(target, np.zeros(5, dtype=np.int64)), again, 5)
+    alone = advance_chain(target, BoundStep(), chain_at(target, np.zeros(5, dtype=np.int64)), again, 5)
     assert pair.x.labels.tolist() == alone.labels.tolist()
 
 

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.chains.chain import advance_chain, chain_at, refusal
-from copartition.chains.step import Step, check_split_merge
+from copartition.chains.step import BoundStep, Step, check_split_merge
 from copartition.core.room import grown
 from copartition.core.starts import FROM_PRIOR, SEQUENTIAL
 from copartition.core.state import Chain
 from copartition.core.status import DONE, FULL, IMPOSSIBLE
 from copartition.core.steps import begin_chain
+from copartition.couplings.independent import Independent
 from copartition.targets.base import Target, can_be_drawn
 from copartition.validation import integer, shorten
 
@@ -125,7 +126,10 @@ def start_chain(target: Target, start: Beginning, random: np.ndarray) -> Chain:
     chain = chain_at(target, start.labels)
     if start.is_random or target.numbers:
         chain = _fill(target, chain, start, random)
-    return advance_chain(target, Step(start.split_merge), chain, random, start.sweeps) if start.sweeps else chain
+    if start.sweeps == 0:
+        return chain
+    step = BoundStep(Step(Independent(), start.split_merge))
+    return advance_chain(target, step, chain, random, start.sweeps)
 
 
 def _fill(target: Target, chain: Chain, start: Beginning, random: np.ndarray) -> Chain:

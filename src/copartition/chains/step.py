@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from copartition.chains.neighbours import JointUpdates, as_joint_updates
 from copartition.core.compiling import Kernel
 from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, moves_of, widths_of
 from copartition.core.state import Chain, Coupled, Stepper
 from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain, step_chain, step_pair
+from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.couplings.independent import Independent
 from copartition.targets.base import Target
@@ -21,32 +23,82 @@ TRIED = 6  # points on which a promise is tried
 
 @dataclass(frozen=True)
 class Step:
-    """What chains do in a step, one alone and two together. A run carries one.
+    """What chains do in a step: a sweep, split-merge moves, joint updates; and how two chains are coupled.
+
+    A part that is left out is what suits the target best, if the coupling is left out too. Who names a coupling names
+    the whole step: parts left out beside it are not made, so ``Step("transport")`` is the method of the paper.
+    Functions that run chains resolve a step for their target once, where they read it; `Tuned.step` is such a step. It
+    names a coupling and a number of moves, so that resolving it again changes nothing.
+
+    Parameters
+    ----------
+    coupling : str or Coupling, optional
+        By which two chains are run together: ``"path"`` suits most targets best, ``"transport"`` graph colourings;
+        ``"matched"``; those of the paper, ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object
+        such as ``Transport(metric="vi", nugget=0.01)``.
+    split_merge : int or "auto", optional
+        Split-merge moves after every sweep; ``"auto"``: as many as cost about half of a sweep.
+    joint_updates : int or JointUpdates, optional
+        Joint updates of near points after the moves, 0 for none. Networks have some if nothing is named.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.Step("path", split_merge=4, joint_updates=20)
+    Step(coupling=Path(), split_merge=4, joint_updates=JointUpdates(number=20, points=None, tries=4, least=4, most=12))
+    >>> cp.Step("path", 4) == cp.Step(cp.Path(), split_merge=4)
+    True
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> cp.meeting_times(posterior, step=cp.Step(split_merge=2), replicates=50, lag=5, seed=1).split_merge
+    2
+    """
+
+    coupling: str | Coupling | None = None
+    split_merge: int | str | None = None
+    joint_updates: int | JointUpdates | None = None
+
+    def __post_init__(self) -> None:
+        if self.coupling is not None:
+            object.__setattr__(self, "coupling", check_coupling(self.coupling))
+        if isinstance(self.split_merge, str):
+            if self.split_merge != "auto":
+                raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(self.split_merge)}.")
+        elif self.split_merge is not None:
+            object.__setattr__(self, "split_merge", integer("split_merge", self.split_merge, 0))
+        if self.joint_updates is not None:
+            object.__setattr__(self, "joint_updates", as_joint_updates(self.joint_updates))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is named."""
+        return self == Step()
+
+
+@dataclass(frozen=True)
+class BoundStep:
+    """A resolved step with what it takes for one target: lists of near points, compiled functions. Jobs carry one.
 
     Attributes
     ----------
-    split_merge : int
-        Moves after the sweep.
-    coupling : Coupling
-        By which two chains are run together.
+    resolved : Step
+        Its coupling is a `Coupling`, its `split_merge` a number, its `joint_updates` a `JointUpdates` or None.
     partners : int32 array
         Near points for split-merge moves; none: any two points make a move.
-    blocks : BlockPlan
-        Updates of blocks after the moves.
+    plan : BlockPlan
+        The joint updates.
     alone, together : Kernel
         The compiled functions.
     """
 
-    split_merge: int = 0
-    coupling: Coupling = field(default_factory=Independent)
+    resolved: Step = Step(Independent(), 0)
     partners: np.ndarray = field(default_factory=lambda: NO_PARTNERS, repr=False)
-    blocks: BlockPlan = field(default=NO_BLOCKS, repr=False)
+    plan: BlockPlan = field(default=NO_BLOCKS, repr=False)
     alone: Kernel = step_chain
     together: Kernel = step_pair
 
     def stepper(self, target: Target) -> Stepper:
         """Return what one chain does as kernels take it, with room of its own."""
-        return Stepper(self.alone, moves_of(target.model, self.split_merge, self.partners, self.blocks))
+        return Stepper(self.alone, moves_of(target.model, self.split_merge, self.partners, self.plan))
 
     def coupled(self, target: Target) -> Coupled:
         """Return what two chains do together as kernels take it."""
@@ -56,6 +108,21 @@ class Step:
     def kernels(self) -> tuple[Kernel, ...]:
         """All compiled functions that it takes."""
         return self.alone, self.together, self.coupling.partner
+
+    @property
+    def coupling(self) -> Coupling:
+        """By which two chains are run together."""
+        return cast(Coupling, self.resolved.coupling)
+
+    @property
+    def split_merge(self) -> int:
+        """Moves after the sweep."""
+        return cast(int, self.resolved.split_merge)
+
+    @property
+    def joint_updates(self) -> JointUpdates | None:
+        """Joint updates after the moves."""
+        return cast("JointUpdates | None", self.resolved.joint_updates)
 
 
 def check_split_merge(target: Target, value: Any, name: str = "split_merge") -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from copartition.chains.chain import chain_at, refusal
 from copartition.chains.pair import couple
 from copartition.chains.start import Beginning, start_refusal
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core import status as kernel_status
 from copartition.core.batch import (
     AT_EVERY_END,
@@ -90,7 +90,7 @@ class Job:
 
     target: Target
     functionals: tuple[Functional, ...]
-    step: Step
+    step: BoundStep
     start: Beginning
     settings: Settings
     seed: int
