@@ -335,7 +335,7 @@ def test_a_vertex_without_edges_leaves_the_others_their_near_ones():
 @pytest.mark.parametrize(
     ("updates", "message"),
     [
-        (-1, "blocks must be"),
+        (-1, "joint_updates must be"),
         (cp.JointUpdates(1, points=[70]), r"points of JointUpdates must be below the number of points, 60, got 70\."),
     ],
 )
@@ -351,15 +351,15 @@ def test_mistakes_are_said(updates, message):
 
 
 @pytest.mark.once
-def test_a_run_says_which_blocks_it_updates():
+def test_a_run_says_which_joint_updates_it_makes():
     target = crowd()
     e = cp.estimate(
         target, cp.n_clusters(), replicates=2, burn_in=1, min_sweeps=2, lag=1, step=cp.Step(joint_updates=3)
     )
     assert e.made_by["step"]["joint_updates"] == asdict(cp.JointUpdates(3))
-    assert "blocks 3 (of 60 points)" in str(e)
+    assert "joint_updates 3" in str(e)
     step = resolve(target, cp.Step(joint_updates=cp.JointUpdates(2, points=[5, 1])))
     assert bind(target, step).plan.anchors.tolist() == [1, 5]
     m = cp.meeting_times(target, replicates=5, step=cp.Step(joint_updates=cp.JointUpdates(3, points=range(20))), seed=1)
     assert m.joint_updates == 3
-    assert "3 updates of blocks" in m.summary()
+    assert "3 joint updates" in m.summary()
