@@ -1,4 +1,4 @@
-"""A step is resolved once: what the pilot ran, what it recommends, what a run makes and what a command says are equal."""
+"""A step is resolved once: what the pilot ran, what it recommends, what a run makes and a command says are equal."""
 
 from __future__ import annotations
 
@@ -232,7 +232,13 @@ def test_mistakes_are_said():
         cp.Step(joint_updates=-1)
     with pytest.raises(TypeError, match="estimate takes no argument 'burnin'; did you mean 'burn_in'"):
         cp.estimate(target, cp.n_clusters(), burnin=3)
-    with pytest.raises(TypeError, match="consensus takes no argument 'blocks': how chains run is said by burn_in, "):
+    with pytest.raises(TypeError, match="estimate takes no argument 'replicate'; did you mean 'replicates'"):
+        cp.estimate(target, cp.n_clusters(), replicate=3)
+    with pytest.raises(TypeError, match="Target takes no argument 'log_merged'; did you mean 'log_merge'"):
+        cp.Target(np.zeros((2, 1)), by_labels, log_merged=None)
+    with pytest.raises(
+        TypeError, match=r"takes no argument 'blocks'; beside those that it names there are burn_in, .*\."
+    ):
         cp.consensus(target, blocks=3)
     with pytest.raises(TypeError, match="estimate_within takes no argument 'max_sweeps'"):
         cp.estimate_within(target, cp.n_clusters(), workers=1, deadline=cp.Sweeps(5), max_sweeps=3)

@@ -5,8 +5,7 @@ All that a call leaves out is decided here, once. What comes out, a `Choice`, ha
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -21,7 +20,7 @@ from copartition.runs.pilot import tune
 from copartition.runs.replicates import UNBOUNDED, Job, Settings
 from copartition.runs.workers import Where
 from copartition.targets.base import Target, check_target
-from copartition.validation import integer, shorten
+from copartition.validation import check_names, integer, shorten
 
 
 class How(TypedDict, total=False):
@@ -63,26 +62,18 @@ class How(TypedDict, total=False):
     split_merge: int | str | None
 
 
-def check_how(function: str, how: How, without: tuple[str, ...] = ()) -> How:
-    """Return the arguments that say how chains run, if there are no others among them.
+def check_how(function: Callable[..., Any], how: How, without: tuple[str, ...] = ()) -> None:
+    """Refuse arguments among those that say how chains run which do not.
 
     Parameters
     ----------
-    function : str
+    function : callable
         Which was called with them.
     how : How
     without : tuple of str
         Those that the function does not take.
     """
-    names = [name for name in How.__annotations__ if name not in without]
-    for name in how:
-        if name not in names:
-            close = difflib.get_close_matches(name, [*names, "step"], 1)
-            raise TypeError(
-                f"{function} takes no argument {name!r}"
-                + (f"; did you mean {close[0]!r}?" if close else f": how chains run is said by {', '.join(names)}.")
-            )
-    return how
+    check_names(function, how, [name for name in How.__annotations__ if name not in without])
 
 
 @dataclass(frozen=True)

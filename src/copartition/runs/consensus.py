@@ -170,7 +170,7 @@ def consensus(
     True
     """
     check_loss(loss)
-    check_how("consensus", how)
+    check_how(consensus, how)
     if not isinstance(target, Target):
         return consensus_of(check_estimate(target), loss, starts=starts, seed=seed)
     check_target(target)

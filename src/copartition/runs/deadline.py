@@ -129,7 +129,7 @@ def estimate_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    check_how("estimate_within", how, without=("max_sweeps",))
+    check_how(estimate_within, how, without=("max_sweeps",))
     choice = choose(target, functional, how, step, settings, Where(executor, progress, seed))
     job = make_job(target, functional, choice, seed, keeps_all=True)
     check_memory(job, workers)

@@ -125,7 +125,7 @@ def estimate(
     ((400, 1), 0)
     >>> low, high = e.interval(0.95)
     """
-    check_how("estimate", how)
+    check_how(estimate, how)
     rule = stopping_rule(replicates, target_stderr, target_relative)
     choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed))
     job = make_job(target, functional, choice, seed)
