@@ -83,8 +83,8 @@ def _goal(name: str, arm: str) -> str:
 def _described(step: BoundStep | None) -> str:
     if step is None:
         return ""
-    blocks = f", {step.plan.number} joint updates of {len(step.plan.anchors)} points" if step.plan.number else ""
-    return f" ({step.coupling.name}, {step.split_merge} moves{blocks})"
+    updates = f", {step.plan.number} joint updates of {len(step.plan.anchors)} points" if step.plan.number else ""
+    return f" ({step.coupling.name}, {step.split_merge} moves{updates})"
 
 
 def _words(parts: list[cp.MeetingTimes]) -> str:

@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 def tempered_stepper(target: Target, step: BoundStep, beta: float) -> Stepper:
-    """Return what a chain does at the power `beta` in place of `step`: all but blocks, with room of its own."""
+    """Return what a chain does at the power `beta` in place of `step`: all but joint updates, with room of its own."""
     if beta == 1.0:
         return step.stepper(target)
     return Stepper(step.alone, moves_of(target.model, step.split_merge, step.partners))
