@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 import shlex
+import sqlite3
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -18,6 +21,7 @@ import small_numbers
 from copartition.cli.model import model_options, moving_of, step_options
 from copartition.runs import pilot
 from copartition.runs.defaults import bind, resolve
+from copartition.view.report.tables import making_of
 
 
 @cp.log_predictive
@@ -130,6 +134,44 @@ def test_settings_fill_what_a_step_leaves_out():
     assert found == cp.Step(t.coupling, t.split_merge)
     found = of_description(cp.estimate(target, cp.n_clusters(), coupling="common", **run).made_by)
     assert found == cp.Step("common", 0)  # who names a coupling names the whole step
+
+
+RUN = {"burn_in": 1, "min_sweeps": 2, "lag": 1, "seed": 1}
+
+
+@pytest.mark.once
+def test_a_store_of_another_step_is_refused(tmp_path):
+    target, path = TARGETS["scalar"](), tmp_path / "run.db"
+    step = cp.Step("path", 1, cp.JointUpdates(2, points=[0, 1, 3, 4]))
+    cp.estimate(target, cp.n_clusters(), step=step, replicates=2, store=path, **RUN)
+    for other in (replace(step, coupling="common"), replace(step, split_merge=2), replace(step, joint_updates=2)):
+        with pytest.raises(cp.StoreError, match="belongs to another run: step is"):
+            cp.estimate(target, cp.n_clusters(), step=other, replicates=2, store=path, **RUN)
+    assert len(cp.estimate(target, cp.n_clusters(), step=step, replicates=3, store=path, **RUN).values) == 3
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("updates", [0, {"number": 2, "tries": 4, "points": 5, "points_fingerprint": "00"}])
+def test_stores_that_have_the_step_in_several_places_can_be_read(tmp_path, updates):
+    target, path = TARGETS["scalar"](), tmp_path / "run.db"
+    e = cp.estimate(target, cp.n_clusters(), split_merge=2, replicates=3, store=path, **RUN)
+    settings = e.made_by["settings"] | {"split_merge": 2, "blocks": updates}
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("DELETE FROM description WHERE key = 'step'")
+        connection.execute("INSERT INTO description VALUES ('coupling', '\"Path()\"')")
+        connection.execute("UPDATE description SET value = ? WHERE key = 'settings'", (json.dumps(settings),))
+    connection.close()
+    loaded = cp.Estimate.load(path)
+    assert loaded.made_by["step"] == {"coupling": "Path()", "split_merge": 2, "joint_updates": updates or None}
+    assert ("joint_updates 2" in str(loaded)) == bool(updates)
+    assert dict(making_of(loaded))["Joint updates after these"] == ("2, of 5 points" if updates else "0")
+    if updates:
+        with pytest.raises(cp.StoreError, match="belongs to another run: step is"):
+            cp.estimate(target, cp.n_clusters(), split_merge=2, replicates=4, store=path, **RUN)
+    else:
+        more = cp.estimate(target, cp.n_clusters(), split_merge=2, replicates=4, store=path, **RUN)
+        np.testing.assert_array_equal(more.values[:3], e.values)
 
 
 # --- the value -------------------------------------------------------------------------------------------------------

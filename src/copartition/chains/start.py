@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,8 +82,16 @@ class Beginning(NamedTuple):
         return not self.is_random and self.sweeps == 0
 
 
+def read_init(target: Target, init: Any) -> Any:
+    """Return the start that the argument of a public function gives: that of the target where it is left out."""
+    if isinstance(init, Start) and init.init is None:
+        return replace(init, init=target.default_start)
+    return target.default_start if init is None else init
+
+
 def check_start(target: Target, init: Any) -> Beginning:
-    """Return the start of chains that `init` describes."""
+    """Return the start of chains that `init` describes; None is that of the target."""
+    init = read_init(target, init)
     if isinstance(init, Start):
         split_merge = check_split_merge(target, init.split_merge, "split_merge of Start")
         return Beginning(_check_labels(target, init.init), init.sweeps, split_merge)
@@ -94,12 +102,10 @@ def describe_start(target: Target, init: Any) -> str:
     """Return a start in words that a file can keep."""
     if isinstance(init, Start):
         return repr(Start(describe_start(target, init.init), init.sweeps, init.split_merge))
-    return target.default_start if init is None else init if isinstance(init, str) else "labels"
+    return init if isinstance(init, str) else "labels"
 
 
 def _check_labels(target: Target, init: Any) -> np.ndarray:
-    if init is None:
-        init = target.default_start
     if not isinstance(init, str):
         return target.check_labels(init, "init")
     if init == "prior" and target.prior is None:

@@ -68,11 +68,6 @@ class Step:
         if self.joint_updates is not None:
             object.__setattr__(self, "joint_updates", as_joint_updates(self.joint_updates))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is named."""
-        return self == Step()
-
 
 @dataclass(frozen=True)
 class BoundStep:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from copartition.chains.start import check_start
+from copartition.chains.start import check_start, read_init
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.modes import Modes
@@ -118,7 +118,7 @@ def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, 
         run = {"seed": where.seed, "executor": where.executor, "progress": where.progress}
         settings = tune(target, functional, step=given, init=init, **run)
     if settings is None:
-        return Choice(_settings(how, BURN_IN, MIN_SWEEPS, LAG), resolve(target, given), _start(target, init))
+        return Choice(_settings(how, BURN_IN, MIN_SWEEPS, LAG), resolve(target, given), read_init(target, init))
     if not isinstance(settings, Tuned):
         raise TypeError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
     if given.coupling is None:  # otherwise it is the whole step
@@ -131,13 +131,9 @@ def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, 
     return Choice(
         _settings(how, settings.burn_in, settings.min_sweeps, settings.lag),
         resolve(target, given),
-        settings.init if init is None else init,
+        settings.init if init is None else read_init(target, init),
         settings.modes,
     )
-
-
-def _start(target: Target, init: Any) -> Any:
-    return target.default_start if init is None else init
 
 
 def _settings(how: How, burn_in: int, min_sweeps: int, lag: int) -> Settings:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from copartition.answers import Estimate
-from copartition.chains.start import check_start
+from copartition.chains.start import check_start, read_init
 from copartition.chains.step import Step
 from copartition.diagnostics.consensus import (
     METRICS,
@@ -214,11 +214,10 @@ def _seed(seed: int, part: int) -> int:
 
 def _choice(target: Target, how: How, step: Any, effort: Effort, where: Where) -> tuple[Choice, int]:
     """Return how chains and pairs are run, as long as a few pairs took to meet, and the most replicates."""
-    cap, init = how.get("max_sweeps"), how.get("init")
+    cap, init = how.get("max_sweeps"), read_init(target, how.get("init"))
     if cap is not None:
         cap = integer("max_sweeps", cap, effort.horizon + 1)
     resolved = read_step(target, step, how.get("coupling"), how.get("split_merge"))
-    init = target.default_start if init is None else init
     m = meeting_times(
         target,
         replicates=effort.pairs,

@@ -17,7 +17,7 @@ import numpy as np
 
 from copartition.answers import Estimate
 from copartition.chains.chain import advance_chain, record_chain
-from copartition.chains.start import start_chain
+from copartition.chains.start import read_init, start_chain
 from copartition.chains.step import Step
 from copartition.core.random import stream
 from copartition.diagnostics.tuning import Tuned
@@ -280,12 +280,12 @@ def sample_within(
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
     check_target(target)
-    init = target.default_start if init is None else init
-    choice = Choice(check_settings(burn_in, burn_in, 1), read_step_alone(target, step, split_merge), init)
+    resolved = read_step_alone(target, step, split_merge)
+    choice = Choice(check_settings(burn_in, burn_in, 1), resolved, read_init(target, init))
     job = make_job(target, functional, choice, seed, keeps_all=True)
     check_memory(job, workers)
     rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers"))
-    return Estimate.of(_outcomes(rows), describe(job, init) | {"deadline": repr(deadline), "ordinary": True})
+    return Estimate.of(_outcomes(rows), describe(job, choice.init) | {"deadline": repr(deadline), "ordinary": True})
 
 
 def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:

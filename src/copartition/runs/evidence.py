@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from copartition.chains.start import read_init
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.evidence import COUPLED, SMC, Evidence
@@ -124,8 +125,8 @@ def log_evidence(
     if method != COUPLED:
         raise ValueError(f"method must be {COUPLED!r} or {SMC!r}, got {shorten(method)}.")
     cap, fewest = integer("max_sweeps", max_sweeps, 1), integer("replicates", replicates, REPLICATES)
-    init = target.default_start if init is None else init
-    choice = Choice(Settings(0, 0, 1, cap), read_step(target, step, coupling, split_merge), init)
+    resolved = read_step(target, step, coupling, split_merge)
+    choice = Choice(Settings(0, 0, 1, cap), resolved, read_init(target, init))
     job = make_job(target, log_likelihood(), choice, seed)
     with lasting(executor) as place:
         run = _Run(job, target_stderr, limit, place, progress)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.start import check_start
+from copartition.chains.start import check_start, read_init
 from copartition.chains.step import BoundStep, Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
@@ -150,7 +150,7 @@ def tune(
             functionals=as_list(functional),
             pairs=integer("pairs", pairs, FEWEST_PAIRS),
             processors=integer("processors", processors, 1),
-            init=target.default_start if init is None else init,
+            init=read_init(target, init),
             max_sweeps=integer("max_sweeps", max_sweeps, 1),
             where=Where(place, progress, integer("seed", seed, 0)),
         )
