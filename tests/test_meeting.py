@@ -77,21 +77,21 @@ def test_pairs_that_do_not_meet_are_counted_with_the_cap(target):
 def test_every_coupling_meets(target, coupling, nugget):
     coupling = pickle.loads(pickle.dumps(small.COUPLINGS[coupling]))
     coupling.nugget = nugget
-    m = cp.meeting_times(target, replicates=REPLICATES, coupling=coupling, seed=2)
+    m = cp.meeting_times(target, replicates=REPLICATES, coupling=coupling, lag=1, seed=2)
     assert m.met.all()
     assert "NOT MET" not in str(m)
 
 
 @pytest.mark.parametrize("init", ["one_cluster", "singletons", "prior", "sequential", [3, 3, 0, 0, 0]])
 def test_every_start_works(target, init):
-    m = cp.meeting_times(target, replicates=REPLICATES, init=init, seed=2)
+    m = cp.meeting_times(target, replicates=REPLICATES, init=init, lag=1, seed=2)
     assert m.met.all()
 
 
 @pytest.mark.parametrize("init", [None, "greedy", "sequential", "singletons"])
 def test_every_start_of_a_colouring_works(init):
     target = cp.GraphColoring(small.EDGES, colors=5)
-    assert cp.meeting_times(target, replicates=REPLICATES, init=init, seed=2).met.all()
+    assert cp.meeting_times(target, replicates=REPLICATES, init=init, lag=1, seed=2).met.all()
 
 
 def test_results_do_not_depend_on_how_many_sweeps_a_call_makes(target, monkeypatch):
@@ -102,8 +102,8 @@ def test_results_do_not_depend_on_how_many_sweeps_a_call_makes(target, monkeypat
 
 
 def test_seeds_and_replicates_differ(target):
-    a = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", seed=1).meeting_times
-    b = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", seed=2).meeting_times
+    a = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", lag=1, seed=1).meeting_times
+    b = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", lag=1, seed=2).meeting_times
     assert a.tolist() != b.tolist()
     assert len(set(a)) > 1
 
@@ -254,7 +254,7 @@ def test_bad_starts_of_a_colouring_are_refused():
             cp.meeting_times(target, init=init)
     triangle_strip = cp.GraphColoring([(0, 1), (1, 2), (2, 3), (3, 0)], colors=2)
     with pytest.raises(ValueError, match="init 'sequential' came to point"):
-        cp.meeting_times(triangle_strip, init="sequential", replicates=50)
+        cp.meeting_times(triangle_strip, init="sequential", lag=1, replicates=50)
 
 
 def test_target_must_be_a_target():

@@ -24,22 +24,20 @@ from copartition.validation import check_names, integer, shorten
 
 
 class How(TypedDict, total=False):
-    """Arguments of `estimate`, and of functions that run replicates as it does: how chains run.
+    """How chains run: arguments that `estimate`, `estimate_within` and `consensus` share.
+
+    All may be left out. `estimate` says more of each.
 
     Attributes
     ----------
     burn_in, min_sweeps : int
-        Every replicate averages over sweeps `burn_in` to `min_sweeps` of its first chain, and corrects the average.
-        100 and 500, if neither these nor settings are given.
+        From which sweep on a replicate averages, and to which: 100 and 500 if left out.
     lag : int
-        Sweeps that the first chain of a pair is ahead of the second, 100 if left out.
+        Sweeps that the first chain of a pair is ahead of the second: 100 if left out.
     max_sweeps : int
-        A cap on the sweeps of a pair. Pairs that have not met by then are truncated and **make the estimate biased**;
-        the result says so, gives the ordinary averages of the chains beside the truncated ones (`Estimate.ordinary`),
-        and says why pairs did not meet (`Estimate.agreement`). Left out, every pair runs until it meets, and a
-        `SlowPairsWarning` tells where that takes very long.
+        A cap on the sweeps of a pair, the lag included: none if left out.
     init : str, array of int or Start
-        Where chains start, see `meeting_times`.
+        Where chains start: where the target says if left out.
     coupling : str or Coupling
     split_merge : int or "auto"
         Short for ``step=Step(coupling, split_merge)``, see `Step`.
