@@ -150,9 +150,9 @@ def consensus(
     burn_in, min_sweeps, lag, init, coupling, split_merge
         See `estimate`.
     max_sweeps : int, optional
-        A cap on the sweeps of a pair. Pairs that have not met by then make all numbers biased, which the result says
-        (`Consensus.censored`). Left out, there is none, and where pairs of the pilot do not meet at all an error
-        says so.
+        A cap on the sweeps of a pair, the lag included. Pairs that have not met by then make all numbers biased, which
+        the result says (`Consensus.censored`). Left out, there is none, and where pairs of the pilot do not meet within
+        20,000 sweeps an error says so.
 
     Returns
     -------

@@ -102,10 +102,10 @@ def estimate(
     lag : int, optional
         Sweeps that the first chain of a pair is ahead of the second, 100 if left out.
     max_sweeps : int, optional
-        A cap on the sweeps of a pair, the lag included. Pairs that have not met by then are truncated and **make the estimate biased**;
-        the result says so, gives the ordinary averages of the chains beside the truncated ones (`Estimate.ordinary`),
-        and says why pairs did not meet (`Estimate.agreement`). Left out, every pair runs until it meets, and a
-        `SlowPairsWarning` tells where that takes very long.
+        A cap on the sweeps of a pair, the lag included. Pairs that have not met by then are truncated and **make the
+        estimate biased**; the result says so, gives the ordinary averages of the chains beside the truncated ones
+        (`Estimate.ordinary`), and says why pairs did not meet (`Estimate.agreement`). Left out, every pair runs until
+        it meets, and a `SlowPairsWarning` tells where that takes very long.
     init : str, array of int or Start, optional
         Where chains start, see `meeting_times`.
     coupling : str or Coupling, optional

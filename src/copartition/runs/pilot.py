@@ -118,8 +118,8 @@ def tune(
         Also look for modes that chains with these settings do not get to, see `find_modes`; what is found is part of
         the verdict on an estimate with these settings.
     max_sweeps : int
-        A cap on the sweeps of a pair, the lag included; if some have not met by then, no settings are recommended. The pilot gives up
-        earlier, if a fifth of its first pairs have not met within a tenth of it.
+        A cap on the sweeps of a pair, the lag included; if some have not met by then, no settings are recommended.
+        The pilot gives up earlier, if a fifth of its first pairs have not met within a tenth of it.
 
     Returns
     -------
