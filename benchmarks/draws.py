@@ -10,7 +10,7 @@ import numpy as np
 import copartition as cp
 from copartition.chains.chain import advance_chain
 from copartition.chains.start import check_start, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.datasets import galaxies
 from report import Report
@@ -56,12 +56,12 @@ def seconds_of_sweeps(target: cp.Target, sweeps: int) -> tuple[float, float]:
     """Return the seconds of a sweep without draws and with them, on average over rounds, taking turns."""
     own, random = target.of_chain(), stream(1, 1)
     chain = start_chain(own, check_start(own, None), random)
-    chain = advance_chain(own, Step(3), chain, random, 200)
+    chain = advance_chain(own, BoundStep(cp.Step(cp.Independent(), 3)), chain, random, 200)
     both = (without_draws(own), own)
     total = [0.0, 0.0]
     for _ in range(ROUNDS):
         for i, one in enumerate(both):
-            stepper = Step().stepper(one)
+            stepper = BoundStep().stepper(one)
             begin = time.perf_counter()
             chain = advance_chain(one, stepper, chain, random, sweeps)
             total[i] += time.perf_counter() - begin

@@ -11,7 +11,7 @@ import fused
 import plain_models
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.pair import advance_pair, couple
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair
 from copartition.partition import canonical
@@ -24,7 +24,7 @@ REPEATS = 9
 
 def our_seconds(target: Target, labels: np.ndarray, sweeps: int) -> tuple[float, int]:
     """Seconds of sweeps from these labels, and the number of clusters at the end."""
-    chain, random, stepper = chain_at(target, canonical(labels)), stream(1, 0), Step().stepper(target)
+    chain, random, stepper = chain_at(target, canonical(labels)), stream(1, 0), BoundStep().stepper(target)
     begin = time.perf_counter()
     chain = advance_chain(target, stepper, chain, random, sweeps)
     return time.perf_counter() - begin, int(chain.n_clusters[0])
@@ -96,7 +96,7 @@ def columns_against_fused(report: Report) -> None:
 def coupled_when_close(report: Report, name: str) -> None:
     """Pairs that differ in one point, over and over, against two single chains."""
     points, labels, _ = plain_models.wishart_case(name)
-    target, step = wishart(points), Step(coupling=cp.Path())
+    target, step = wishart(points), BoundStep(cp.Step(cp.Path(), 0))
     x = canonical(labels)
     coupled = alone = 0.0
     sweeps = 0
@@ -111,7 +111,7 @@ def coupled_when_close(report: Report, name: str) -> None:
             begin = time.perf_counter()
             pair, made = advance_pair(target, step, pair, random, steps)
             middle = time.perf_counter()
-            advance_chain(target, Step(), chain, random, made)
+            advance_chain(target, BoundStep(), chain, random, made)
             times.append((middle - begin, time.perf_counter() - middle))
         if index >= 0:
             coupled += times[1][0] - times[0][0]

@@ -17,7 +17,7 @@ import numpy as np
 import copartition as cp
 import plain_c
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.partition import canonical
 from plain_network import PlainNetwork
@@ -60,12 +60,12 @@ MEMORY_PROGRAM = """
     import networks
     from copartition.chains.pair import advance_pair, start_pair
     from copartition.chains.start import check_start
-    from copartition.chains.step import Step
+    from copartition.chains.step import BoundStep
     from copartition.core.random import stream
     def start(edges, labels):
         target = networks.package_target(edges, len(labels))
-        pair = start_pair(target, Step(), check_start(target, labels), 1, stream(1))
-        return target, advance_pair(target, Step(), pair, stream(2), 1)
+        pair = start_pair(target, BoundStep(), check_start(target, labels), 1, stream(1))
+        return target, advance_pair(target, BoundStep(), pair, stream(2), 1)
     start(*networks.planted_graph(100, 5, 10.0, 30.0, 1))  # compiles
     edges, labels = networks.planted_graph({n_vertices}, 5, 10.0, 30.0, 1)
     tracemalloc.start()
@@ -131,11 +131,11 @@ def package_sweep_seconds(
 ) -> tuple[float, np.ndarray]:
     """Return the seconds of one of the package's sweeps, from these labels, and the labels at the end."""
     target, random = package_target(edges, n_vertices), stream(1)
-    chain = advance_chain(target, Step(), chain_at(target, canonical(labels)), random, 0)  # may compile
+    chain = advance_chain(target, BoundStep(), chain_at(target, canonical(labels)), random, 0)  # may compile
     begin = time.perf_counter()
-    chain = advance_chain(target, Step(), chain, random, 0)  # handing over the arrays
+    chain = advance_chain(target, BoundStep(), chain, random, 0)  # handing over the arrays
     middle = time.perf_counter()
-    chain = advance_chain(target, Step(), chain, random, sweeps)
+    chain = advance_chain(target, BoundStep(), chain, random, sweeps)
     return (time.perf_counter() - middle - (middle - begin)) / sweeps, canonical(chain.labels)
 
 

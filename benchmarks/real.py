@@ -8,9 +8,9 @@ import cases
 import copartition as cp
 from copartition.chains.chain import advance_chain
 from copartition.chains.start import check_start, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import bind, read_step
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from report import Report
 from tables import CELLS, TABLES
@@ -30,25 +30,25 @@ GOALS = {
 EASY = {"RNA-seq": cases.rna_seq, "Figure 1A, data set 1": lambda: cases.figure1a(1)}
 
 
-def former(target: cp.Target) -> Step:
+def former(target: cp.Target) -> BoundStep:
     """Return the step of earlier versions: partners of moves are any two points, a third of a sweep for moves."""
     random = stream(0, int.from_bytes(b"auto", "big"))
     sweeps = int(np.clip(200_000 // target.n_points, 1, 20))
     chain = start_chain(target, check_start(target, None), random)
-    chain = advance_chain(target, Step(10), chain, random, sweeps)
-    stepper = Step(10).stepper(target)
+    chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 10)), chain, random, sweeps)
+    stepper = BoundStep(cp.Step(cp.Independent(), 10)).stepper(target)
     advance_chain(target, stepper, chain, random, sweeps)
     cost = 0.5 * float(stepper.moves.room.dealt[0]) / (sweeps * 10 * target.n_points) + 0.01
-    return Step(int(np.clip(round(0.3 / cost), 1, 20)), cp.Path())
+    return BoundStep(cp.Step(cp.Path(), int(np.clip(round(0.3 / cost), 1, 20))))
 
 
-def tuned(target: cp.Target) -> Step | None:
+def tuned(target: cp.Target) -> BoundStep | None:
     """Return the step that tune takes, none if it does not recommend any."""
     try:
         t = cp.tune(target, seed=1)
     except cp.TuningError:
         return None
-    return choose_step(target, t.coupling, t.split_merge, t.blocks)
+    return bind(target, t.step)
 
 
 def measure(report: Report) -> None:
@@ -58,7 +58,11 @@ def measure(report: Report) -> None:
         if ("cells" in name and not CELLS.exists()) or (name == "RNA-seq" and not cases.cells_available()):
             continue
         target = make()
-        steps = {"former": former(target), "**nothing chosen**": choose_step(target), "tuned": tuned(target)}
+        steps = {
+            "former": former(target),
+            "**nothing chosen**": bind(target, read_step(target)),
+            "tuned": tuned(target),
+        }
         found: dict[str, list[cp.MeetingTimes]] = {arm: [] for arm in steps}
         for part in range(4):
             for arm, step in steps.items():
@@ -76,11 +80,11 @@ def _goal(name: str, arm: str) -> str:
     return GOALS.get(name, "not slower in CPU") if arm != "former" else ""
 
 
-def _described(step: Step | None) -> str:
+def _described(step: BoundStep | None) -> str:
     if step is None:
         return ""
-    blocks = f", {step.blocks.number} blocks of {len(step.blocks.anchors)} points" if step.blocks.number else ""
-    return f" ({step.coupling.name}, {step.split_merge} moves{blocks})"
+    updates = f", {step.plan.number} joint updates of {len(step.plan.anchors)} points" if step.plan.number else ""
+    return f" ({step.coupling.name}, {step.split_merge} moves{updates})"
 
 
 def _words(parts: list[cp.MeetingTimes]) -> str:

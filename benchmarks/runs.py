@@ -17,7 +17,7 @@ import copartition as cp
 from copartition.chains.chain import advance_chain
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.results import Outcomes
 from copartition.results.store import Store
@@ -25,7 +25,7 @@ from report import Report
 
 SECTION = "Runs"
 SETTINGS = {"burn_in": 100, "min_sweeps": 500, "lag": 100, "coupling": "transport", "seed": 1}
-STEP = Step(coupling=cp.Transport())
+STEP = BoundStep(cp.Step(cp.Transport(), 0))
 
 
 def target() -> cp.Mixture:
@@ -109,7 +109,7 @@ def store(report: Report) -> None:
         settings = {"burn_in": 0, "min_sweeps": 0, "lag": 1, "max_sweeps": 1}
         components = [f"h[{i}]" for i in range(10)]
         about = {"components": components, "functionals": [{"name": "h", "size": 10}]}
-        file = Store(path, about | {"settings": settings, "coupling": "none"})
+        file = Store(path, about | {"settings": settings, "step": {}})
         begin = time.perf_counter()
         for first in range(0, count, batch):
             numbers = np.arange(first, first + batch)

@@ -14,7 +14,7 @@ import numpy as np
 
 import cases
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.partition import canonical
 from report import Report
@@ -25,20 +25,20 @@ MEMORY_PROGRAM = """
     sys.path.insert(0, {folder!r})
     import cases
     from copartition.chains.chain import advance_chain, chain_at
-    from copartition.chains.step import Step
+    from copartition.chains.step import BoundStep
     from copartition.core.random import stream
     from copartition.partition import canonical
     def peak():  # of this process alone, in bytes; Linux
         lines = open("/proc/self/status").read().splitlines()
         return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
     small, kinds = cases.large(100)
-    advance_chain(small, Step(), chain_at(small, canonical(kinds)), stream(0, 0), 1)
+    advance_chain(small, BoundStep(), chain_at(small, canonical(kinds)), stream(0, 0), 1)
     before = peak()
     data = np.random.default_rng(1).normal(size=(1_000_000, 10))
     import copartition as cp
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
     labels = np.arange(1_000_000) % 10
-    advance_chain(target, Step(), chain_at(target, labels), stream(0, 0), 1)
+    advance_chain(target, BoundStep(), chain_at(target, labels), stream(0, 0), 1)
     print((peak() - before) / data.nbytes)
 """
 
@@ -65,9 +65,9 @@ def measure(report: Report) -> None:
         chain = chain_at(target, canonical(kinds))
         random = stream(1, 1)
         sweeps = max(1, 10**6 // n_points)
-        chain = advance_chain(target, Step(), chain, random, 1)
+        chain = advance_chain(target, BoundStep(), chain, random, 1)
         begin = time.perf_counter()
-        advance_chain(target, Step(), chain, random, sweeps)
+        advance_chain(target, BoundStep(), chain, random, sweeps)
         times.append((time.perf_counter() - begin) / sweeps / n_points)
         report.add(section, f"N = {n_points:,}", f"{times[-1] * 1e9:.0f} nanoseconds a point and sweep")
     exponent = np.polyfit(np.log(sizes), np.log(np.array(times) * sizes), 1)[0]

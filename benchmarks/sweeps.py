@@ -15,7 +15,7 @@ import plain_c
 from copartition.chains.chain import advance_chain
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.room import aligned
 from copartition.core.state import Chain
@@ -38,15 +38,15 @@ def seconds_of(call: Callable[[], object]) -> float:
 def single_seconds(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> tuple[float, Chain]:
     """Seconds of sweeps from a copy of `chain`, less those of a call that makes none (handing over the arrays)."""
     chain, random = copy_of(chain), random.copy()
-    call = seconds_of(lambda: advance_chain(target, Step(), chain, random, 0))
+    call = seconds_of(lambda: advance_chain(target, BoundStep(), chain, random, 0))
     begin = time.perf_counter()
-    after = advance_chain(target, Step(), chain, random, sweeps)
+    after = advance_chain(target, BoundStep(), chain, random, sweeps)
     return time.perf_counter() - begin - call, after
 
 
 def single_against_c(report: Report, name: str, target: cp.Mixture) -> None:
     random = stream(1, 0)
-    chain = advance_chain(target, Step(), start_chain(target, check_start(target, None), random), random, 500)
+    chain = advance_chain(target, BoundStep(), start_chain(target, check_start(target, None), random), random, 500)
     ours, theirs = [], []
     for _ in range(15):
         seconds, after = single_seconds(target, chain, random, 1000)
@@ -62,7 +62,7 @@ def single_against_c(report: Report, name: str, target: cp.Mixture) -> None:
 def sample_against_c(report: Report, name: str, target: cp.Mixture) -> None:
     """The same through `cp.sample`, all included, from labels where chains have burnt in."""
     random = stream(1, 0)
-    chain = advance_chain(target, Step(), start_chain(target, check_start(target, None), random), random, 500)
+    chain = advance_chain(target, BoundStep(), start_chain(target, check_start(target, None), random), random, 500)
     ratios, sweeps = [], 4000
     for _ in range(15):
         begin = time.perf_counter()
@@ -85,7 +85,7 @@ def coupled_seconds(
     coupling: cp.Coupling | None = None,
 ) -> tuple[float, float]:
     """Seconds of a coupled sweep (transport), over pairs until they meet, and of a single sweep by `single`."""
-    step = Step(coupling=coupling or cp.Transport())
+    step = BoundStep(cp.Step(coupling or cp.Transport(), 0))
     coupled = alone = 0.0
     sweeps = 0
     for index in range(-1, pairs):  # the first one warms up
@@ -143,7 +143,7 @@ def coupled_against_python(
     noise_sd, mean_sd, alpha = model
     points = target.model.points[:, : target.shape[1]]
     twin = naive.IsotropicMixture(points * noise_sd, noise_sd, mean_sd, alpha)
-    step = Step(coupling=cp.Transport())
+    step = BoundStep(cp.Step(cp.Transport(), 0))
     slow = fast = 0.0
     made = 0
     for index in range(-1, 40):  # Python is timed on the first few only

@@ -92,10 +92,10 @@ CASES = {
 }
 STEPS: dict[str, dict[str, Any]] = {
     "nothing chosen": {},
-    "path, from everywhere": {"coupling": cp.Path(reach=6), "split_merge": 2, "blocks": cp.BlockUpdates(1, least=2)},
+    "path, from everywhere": {"step": cp.Step(cp.Path(reach=6), 2, cp.JointUpdates(1, least=2))},
     "matched": {"coupling": "matched", "split_merge": 1},
     "transport": {"coupling": "transport"},
-    "maximal": {"coupling": "maximal", "split_merge": 1, "blocks": cp.BlockUpdates(1, least=2)},
+    "maximal": {"step": cp.Step("maximal", 1, cp.JointUpdates(1, least=2))},
 }
 
 
@@ -135,7 +135,7 @@ def against_enumeration() -> list[str]:
     Compared are the probabilities of 1 to 6 blocks and of five pairs of vertices being together, expected edges between
     vertices (self-loops included where there may be any) and between two groups of three. Cells: the largest of
     |estimate - exact| / standard error over both lags and all components. *Nothing chosen* is the step that a run has
-    by itself: the path coupling, split-merge moves, updates of blocks. *Path, from everywhere* couples whole sweeps at
+    by itself: the path coupling, split-merge moves, joint updates. *Path, from everywhere* couples whole sweeps at
     any distance, with two moves and an update of a block, *maximal* has one of each, *matched* one move; *transport*
     has neither. Every run has a seed of its own. What is certain, such as known vertices being together, is so in all
     estimates and not counted; nor are numbers of blocks whose probability is below 0.002, too rare for a normal law.

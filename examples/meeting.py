@@ -24,7 +24,7 @@ from scipy.optimize import linear_sum_assignment
 import copartition as cp
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.view.axes import plain_numbers
 from copartition.view.palette import INK, SERIES, line_of
@@ -54,7 +54,7 @@ def differing(x: np.ndarray, y: np.ndarray) -> int:
 
 def follow(target: cp.Target, coupling: cp.Coupling, split_merge: int, lag: int, seed: int) -> np.ndarray:
     """Return, for each coupled sweep of a pair until it meets: clusters of x, clusters of y, points that differ."""
-    random, step = stream(seed, 0), Step(split_merge, coupling)
+    random, step = stream(seed, 0), BoundStep(cp.Step(coupling, split_merge))
     pair = start_pair(target, step, check_start(target, "one_cluster"), lag, random)
     rows = []
     while True:

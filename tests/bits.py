@@ -76,7 +76,7 @@ def estimates():
     yield "nugget", plane(), cp.n_clusters(), {"coupling": cp.Transport(nugget=0.05)}
     yield "network", club(), [cp.n_clusters(), cp.edge_probability([(4, 20)])], {}
     yield "network, transport", club(), cp.n_clusters(), {"coupling": "transport", "split_merge": 2}
-    yield "kinds", kinds(), cp.n_clusters(), {"blocks": 2}
+    yield "kinds", kinds(), cp.n_clusters(), {"step": cp.Step(joint_updates=2)}
     yield "lag of 1", plane(), cp.n_clusters(), {"lag": 1, "coupling": "transport"}
 
 

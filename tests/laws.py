@@ -11,7 +11,7 @@ import copartition as cp
 import naive
 from copartition.chains.chain import chain_at
 from copartition.chains.pair import couple
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.books import count_out, have_met, recount_pair
 from copartition.core.clusters import choices, reset, take_out
 from copartition.core.compiling import inner, kernel, reference
@@ -247,7 +247,7 @@ def codes(states):
 def counted_steps(target, state, step, random, draws):
     """How often single steps, or those with so many split-merge moves, lead to each partition, by code."""
     trips = trips_from(state)
-    stepper = (step if isinstance(step, Step) else Step(step)).stepper(target)
+    stepper = (step if isinstance(step, BoundStep) else BoundStep(cp.Step(cp.Independent(), step))).stepper(target)
     draw_steps(target.model, target.law, chain_at(target, trips.start), stepper, random, trips, draws)
     return trips.counts
 

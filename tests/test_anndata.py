@@ -12,6 +12,7 @@ import copartition as cp
 from copartition import front
 from copartition.anndata import cluster
 from copartition.cli import main
+from copartition.runs.workers import Where
 
 pytestmark = pytest.mark.once
 
@@ -76,7 +77,9 @@ def test_a_copy_leaves_the_original_alone():
     assert "mine" in found.obs
     assert list(adata.obs) == []
     assert found.uns["mine"]["params"]["n_pcs"] == 2
-    again = front.cluster_rows(cells().obsm["X_pca"][:, :2].astype(float), "diagonal", **FEW)
+    data = cells().obsm["X_pca"][:, :2].astype(float)
+    posterior = cp.Mixture(data, front.component_of("diagonal", data))
+    again = front.cluster_rows(posterior, data, front.Asked(**FEW), Where(None, False, 0))
     assert np.array_equal(found.obs["mine_certainty"], np.clip(again.consensus.belongs, 0, 1))
 
 

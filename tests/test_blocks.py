@@ -1,7 +1,8 @@
-"""Updates of blocks: reversible by exact enumeration, compiled ways of dealing against their twin, laws of updates."""
+"""Joint updates: reversible by exact enumeration, compiled ways of dealing against their twin, laws of updates."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import permutations
 
 import numpy as np
@@ -14,9 +15,9 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.neighbours import nearest, partners_of, plan_blocks
+from copartition.chains.neighbours import nearest, partners_of, plan_updates
 from copartition.chains.pair import advance_pair, couple
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core import blocks as kernels
 from copartition.core.compiling import kernel, member, reference
 from copartition.core.random import stream
@@ -34,7 +35,7 @@ from copartition.core.state import (
 )
 from copartition.core.steps import chain_type, conditional_law, count_pair, law_type, model_type
 from copartition.core.types import int1, type_of
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import bind, resolve
 from test_split_merge import assert_books_are_right, four_points
 from test_sweeps import chi_square_is_plausible
 
@@ -77,7 +78,7 @@ def growing(target, density):
 
 
 def lists_of(target, blocks):
-    return [[n for n in row if n >= 0] for row in plan_blocks(target, blocks).near.tolist()]
+    return [[n for n in row if n >= 0] for row in plan_updates(target, blocks).near.tolist()]
 
 
 def update_matrix(target, density, states, blocks):
@@ -105,7 +106,7 @@ def test_updates_are_reversible_for_every_block(name):
     """Exact: the flow from each partition of five points to each other is the flow back."""
     target, density = small.TARGETS[name]()
     states, law = naive.law(density, 5)
-    near = lists_of(target, cp.BlockUpdates(1, most=5))
+    near = lists_of(target, cp.JointUpdates(1, most=5))
     for order in ([0, 1], [3, 1, 2], [4, 2, 0, 1]):
         matrix = naive.block_matrix(growing(target, density), states, order, near, tries=2 if len(order) < 4 else 1)
         flow = law[:, None] * matrix
@@ -116,7 +117,7 @@ def test_updates_are_reversible_for_every_block(name):
 def test_a_wrong_weight_is_not_reversible():
     target, density = small.scalar()
     states, law = naive.law(density, 5)
-    near = lists_of(target, cp.BlockUpdates(1, most=5))
+    near = lists_of(target, cp.JointUpdates(1, most=5))
     matrix = naive.block_matrix(growing(target, density), states, [3, 1, 2], near, tries=2, log_error=0.05)
     assert np.abs(law @ matrix - law).max() > 1e-5
 
@@ -127,9 +128,9 @@ def test_compiled_ways_are_those_of_the_twin(name, naming, rng):
     """The same bits lead to the same clusters and weights, from all partitions and any block."""
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
-    plan = cp.BlockUpdates(1, tries=3, least=1, most=5)
+    plan = cp.JointUpdates(1, tries=3, least=1, most=5)
     near, weights = lists_of(target, plan), growing(target, density)
-    moves = Step(blocks=plan_blocks(target, plan)).stepper(target).moves
+    moves = BoundStep(plan=plan_updates(target, plan)).stepper(target).moves
     room, opened = moves.blocks.room, set()
     for count in range(30 if JIT_DISABLED else 300):
         state = states[count % len(states)]
@@ -190,7 +191,7 @@ def forced(weights, state, order, near, plan):
 
 # --- laws of updates -------------------------------------------------------------------------------------------------
 
-UPDATES = cp.BlockUpdates(1, tries=2, least=2, most=3)
+UPDATES = cp.JointUpdates(1, tries=2, least=2, most=3)
 
 
 @pytest.mark.compiled
@@ -201,7 +202,7 @@ def test_an_update_has_its_exact_law(name):
     states, law = naive.law(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
     assert np.abs(law @ matrix - law).max() < 1e-12
-    step = Step(blocks=plan_blocks(target, UPDATES), alone=only_blocks)
+    step = BoundStep(plan=plan_updates(target, UPDATES), alone=only_blocks)
     for s in (0, 3, 8, 14):
         counts = laws.counted_steps(target, states[s], step, stream(5, s), 100_000)[laws.codes(states)]
         assert counts.sum() == 100_000
@@ -213,8 +214,8 @@ def test_the_test_of_updates_fails_with_another_number_of_tries():
     target, density = four_points("scalar")
     states, _ = naive.law(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
-    other = cp.BlockUpdates(1, tries=1, least=2, most=3)
-    step = Step(blocks=plan_blocks(target, other), alone=only_blocks)
+    other = cp.JointUpdates(1, tries=1, least=2, most=3)
+    step = BoundStep(plan=plan_updates(target, other), alone=only_blocks)
     counts = laws.counted_steps(target, states[3], step, stream(5, 3), 100_000)[laws.codes(states)]
     assert not chi_square_is_plausible(counts, matrix[3] * 100_000, 1e-5)
 
@@ -226,7 +227,9 @@ def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
     target, density = four_points(name)
     states, _ = naive.law(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
-    step = Step(0, cp.Path(), blocks=plan_blocks(target, UPDATES), alone=only_blocks, together=only_blocks_of_both)
+    step = BoundStep(
+        cp.Step(cp.Path(), 0), plan=plan_updates(target, UPDATES), alone=only_blocks, together=only_blocks_of_both
+    )
     codes, met = laws.codes(states), 0
     for a, x in enumerate(states):
         for b, y in enumerate(states):
@@ -244,10 +247,8 @@ def test_estimates_with_blocks_are_unbiased(name):
     """20,000 replicates against enumeration: 4 standard errors for each of five probabilities."""
     target, density = small.TARGETS[name]()
     states, law = naive.law(density, 5)
-    blocks = cp.BlockUpdates(2, tries=2, least=2, most=4)
-    e = cp.estimate(
-        target, cp.n_clusters(), replicates=20_000, burn_in=1, min_sweeps=4, lag=2, blocks=blocks, split_merge=1, seed=1
-    )
+    step = cp.Step(split_merge=1, joint_updates=cp.JointUpdates(2, tries=2, least=2, most=4))
+    e = cp.estimate(target, cp.n_clusters(), replicates=20_000, burn_in=1, min_sweeps=4, lag=2, step=step, seed=1)
     exact = sum(p * (max(state) + 1) for state, p in zip(states, law, strict=True))
     assert abs(e.mean[0] - exact) < 4 * e.stderr[0]
 
@@ -265,7 +266,7 @@ def test_books_are_right_after_updates_and_chains_grow(component):
     target = crowd()
     if component == "wishart":
         target = cp.Mixture(crowd().model.points[:, :2], cp.NormalInverseWishart(), cp.DirichletProcess(5.0))
-    step = Step(2, cp.Path(), partners_of(target), plan_blocks(target, cp.BlockUpdates(5)))
+    step = BoundStep(cp.Step(cp.Path(), 2), partners=partners_of(target), plan=plan_updates(target, cp.JointUpdates(5)))
     random = stream(1, 2)
     chain = chain_at(target, np.zeros(60, dtype=np.int64))
     small_capacity = len(chain.sizes)
@@ -285,7 +286,7 @@ def test_books_are_right_after_updates_and_chains_grow(component):
 def test_what_is_kept_stays_right_after_updates():
     """The conditional law from what is kept is that of a chain that was built anew."""
     target = cp.Mixture(crowd(40, 3).model.points[:, :3], cp.NormalInverseWishart(), cp.DirichletProcess(2.0))
-    step = Step(blocks=plan_blocks(target, cp.BlockUpdates(4)))
+    step = BoundStep(plan=plan_updates(target, cp.JointUpdates(4)))
     chain = advance_chain(target, step, chain_at(target, np.arange(40) % 5), stream(3, 3), 3 if JIT_DISABLED else 30)
     fresh = chain_at(target, np.array(naive.canonical(chain.labels.tolist())))
     now, anew = (np.sort(law_of_point(target, one, 7)) for one in (chain, fresh))
@@ -332,31 +333,33 @@ def test_a_vertex_without_edges_leaves_the_others_their_near_ones():
 
 
 @pytest.mark.parametrize(
-    ("blocks", "message"),
+    ("updates", "message"),
     [
-        (-1, "blocks must be"),
-        (cp.BlockUpdates(1, points=[70]), r"points of BlockUpdates must be below the number of points, 60, got 70\."),
+        (-1, "joint_updates must be"),
+        (cp.JointUpdates(1, points=[70]), r"points of JointUpdates must be below the number of points, 60, got 70\."),
     ],
 )
-def test_mistakes_are_said(blocks, message):
+def test_mistakes_are_said(updates, message):
     with pytest.raises(ValueError, match=message):
-        cp.meeting_times(crowd(), blocks=blocks)
-    with pytest.raises(ValueError, match="blocks must be 0 for GraphColoring"):
-        cp.meeting_times(cp.GraphColoring([(0, 1), (1, 2)], 3), blocks=2)
-    with pytest.raises(ValueError, match="most of BlockUpdates must be at least its least, 4, got 2"):
-        cp.BlockUpdates(1, most=2)
-    with pytest.raises(ValueError, match="points of BlockUpdates must be numbers of points"):
-        cp.BlockUpdates(1, points=[0.5])
+        cp.meeting_times(crowd(), step=cp.Step(joint_updates=updates))
+    with pytest.raises(ValueError, match="joint_updates must be 0 for GraphColoring"):
+        cp.meeting_times(cp.GraphColoring([(0, 1), (1, 2)], 3), step=cp.Step(joint_updates=2))
+    with pytest.raises(ValueError, match="most of JointUpdates must be at least its least, 4, got 2"):
+        cp.JointUpdates(1, most=2)
+    with pytest.raises(ValueError, match="points of JointUpdates must be numbers of points"):
+        cp.JointUpdates(1, points=[0.5])
 
 
 @pytest.mark.once
-def test_a_run_says_which_blocks_it_updates():
+def test_a_run_says_which_joint_updates_it_makes():
     target = crowd()
-    e = cp.estimate(target, cp.n_clusters(), replicates=2, burn_in=1, min_sweeps=2, lag=1, blocks=3)
-    assert e.made_by["settings"]["blocks"]["number"] == 3
-    assert e.made_by["settings"]["blocks"]["points"] == 60
-    assert "blocks 3 (of 60 points)" in str(e)
-    assert choose_step(target, None, None, cp.BlockUpdates(2, points=[5, 1])).blocks.anchors.tolist() == [1, 5]
-    m = cp.meeting_times(target, replicates=5, blocks=cp.BlockUpdates(3, points=range(20)), seed=1)
-    assert m.blocks == 3
-    assert "3 updates of blocks" in m.summary()
+    e = cp.estimate(
+        target, cp.n_clusters(), replicates=2, burn_in=1, min_sweeps=2, lag=1, step=cp.Step(joint_updates=3)
+    )
+    assert e.made_by["step"]["joint_updates"] == asdict(cp.JointUpdates(3))
+    assert "joint_updates 3" in str(e)
+    step = resolve(target, cp.Step(joint_updates=cp.JointUpdates(2, points=[5, 1])))
+    assert bind(target, step).plan.anchors.tolist() == [1, 5]
+    m = cp.meeting_times(target, replicates=5, step=cp.Step(joint_updates=cp.JointUpdates(3, points=range(20))), seed=1)
+    assert m.joint_updates == 3
+    assert "3 joint updates" in m.summary()

@@ -10,7 +10,7 @@ import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
 from copartition.chains.pair import couple
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
 from copartition.core.steps import count_pair
@@ -48,7 +48,7 @@ def test_lists_agree_with_a_recount(name, start, rng):
     random = stream(5, 1)
     rows = len(pair.x.sizes)
     for _ in range(sweeps):
-        pair = one_more(target, Step(split_merge, coupling), pair, random)
+        pair = one_more(target, BoundStep(cp.Step(coupling, split_merge)), pair, random)
         assert_books_are_right(target, pair)
     assert start != "one cluster" or JIT_DISABLED or len(pair.x.sizes) > rows  # more than the first arrays held
 
@@ -60,7 +60,7 @@ def test_lists_go_on_in_larger_arrays(rng):
     count_pair(pair)
     random = stream(5, 2)
     for _ in range(1 if JIT_DISABLED else 5):
-        pair = one_more(target, Step(coupling=cp.Matched()), pair, random)
+        pair = one_more(target, BoundStep(cp.Step(cp.Matched(), 0)), pair, random)
     if pair.overlaps.free[0] < 0:
         pytest.fail("no cell was given back: another seed is needed")
     larger = grown_pair(pair)

@@ -234,7 +234,10 @@ def test_tune_recommends_what_the_package_does(table):
     words = call("tune", table, "--columns", "x", *MODEL, *PILOT, "--seed", "3", "--stderr", "0.01")
     wanted = t.replicates_for(0.01)
     settings = f"--lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps}"
-    assert f"{settings} --coupling path --split-merge {t.split_merge} --replicates {wanted}" in words.output
+    assert (
+        f"{settings} --coupling path --split-merge {t.split_merge} --init one_cluster --replicates {wanted}"
+        in words.output
+    )
 
 
 @pytest.mark.once

@@ -40,7 +40,7 @@ def test_names_of_nodes_are_kept():
 @pytest.mark.parametrize("target", [cp.Mixture([0.0, 1.0], cp.Gaussian(1.0, 3.0), cp.DirichletProcess(1.0))])
 def test_a_start_that_a_target_does_not_have_is_refused_with_those_that_it_has(target):
     with pytest.raises(ValueError, match="got 'greedy'") as caught:
-        cp.meeting_times(target, init="greedy")
+        cp.meeting_times(target, lag=1, init="greedy")
     assert str(caught.value).count("'greedy'") == 1
     for name in ("one_cluster", "singletons", "prior", "sequential"):
         assert repr(name) in str(caught.value)

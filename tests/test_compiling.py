@@ -58,7 +58,7 @@ def test_importing_compiles_nothing():
 def test_one_compiled_sweep_serves_every_target_and_coupling():
     for name in small.TARGETS:
         for coupling in small.COUPLINGS.values():
-            cp.meeting_times(small.TARGETS[name]()[0], replicates=1, coupling=coupling, max_sweeps=5)
+            cp.meeting_times(small.TARGETS[name]()[0], replicates=1, coupling=coupling, lag=1, max_sweeps=5)
     for one in (steps.step_chain, steps.step_pair, estimator.run_batch):
         assert len(one.compiled.signatures) == 1
 

@@ -254,8 +254,8 @@ def test_the_same_seed_gives_the_same_consensus_wherever_it_runs():
 def test_settings_decide_how_replicates_are_run():
     c = cp.consensus(unsure(), "binder", replicates=10, init="singletons", coupling="maximal", split_merge=1, seed=1)
     made_by = c.estimate.made_by
-    assert made_by["coupling"] == "Maximal()"
-    assert made_by["settings"]["split_merge"] == 1
+    assert made_by["step"]["coupling"] == "Maximal()"
+    assert made_by["step"]["split_merge"] == 1
     assert "singletons" in made_by["init"]
     s = made_by["settings"]
     assert s["burn_in"] == s["lag"] >= 20
@@ -327,7 +327,7 @@ def test_listed_pairs_are_no_posterior():
 @pytest.mark.once
 def test_a_pilot_whose_pairs_do_not_meet_says_so(monkeypatch):
     """No sweep is left to pairs after their lag."""
-    monkeypatch.setattr("copartition.runs.consensus.MOST_SWEEPS", 50)
+    monkeypatch.setattr("copartition.runs.consensus.MAX_SWEEPS", 50)
     posterior = cp.Mixture(np.linspace(-3, 3, 100), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     with pytest.raises(cp.TuningError, match="did not meet within 50 sweeps"):
         cp.consensus(posterior, coupling="transport", init="singletons", seed=1)

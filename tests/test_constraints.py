@@ -17,7 +17,7 @@ import small
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.start import check_start, start_chain
 from copartition.core.random import stream
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import bind, resolve
 from small_networks import MULTIGRAPH
 from test_sweeps import chi_square_is_plausible
 
@@ -111,7 +111,7 @@ def test_the_restricted_density_is_invariant_under_a_sweep(case):
     assert np.linalg.matrix_power(matrix, 50).min() > 0.0
 
 
-STEPS = {"sweep": (0, 0), "moves": (4, 0), "blocks": (0, cp.BlockUpdates(3, least=2, most=4))}
+STEPS = {"sweep": (0, 0), "moves": (4, 0), "joint updates": (0, cp.JointUpdates(3, least=2, most=4))}
 
 
 @pytest.mark.compiled
@@ -122,7 +122,7 @@ def test_steps_lead_to_the_restricted_law(name, what):
     """Steps from draws of the law lead to draws of the law: chi-square, false alarm 1e-5 each."""
     target, density = CASES[name]()
     states, law = naive.law(density, target.n_points)
-    step = choose_step(target, "path", *STEPS[what])
+    step = bind(target, resolve(target, cp.Step("path", *STEPS[what])))
     started = np.round(60_000 * law)
     total = np.zeros(target.n_points**target.n_points, dtype=np.int64)
     for s, (state, count) in enumerate(zip(states, started, strict=True)):
@@ -176,7 +176,7 @@ def test_starts_keep_to_the_constraint(name, init):
 def test_chains_keep_to_the_constraint_for_long():
     graph = nx.davis_southern_women_graph()
     target = cp.BlockModel(graph, kinds="bipartite", known={"E1": "early", "E2": "early", "E12": "late"})
-    step = choose_step(target)
+    step = bind(target, resolve(target, cp.Step()))
     chain = chain_at(target, target.start_labels("one_cluster"))
     random = stream(1)
     women = np.array([graph.nodes[node]["bipartite"] == 0 for node in graph])

@@ -13,6 +13,8 @@ import small
 from copartition.answers import Estimate, Sample
 from copartition.diagnostics.findings import BAD, GOOD, NOTE, verdict_of
 
+STEP = {"coupling": "Transport()", "split_merge": 0, "joint_updates": None}
+
 
 def estimate_from(values, sweeps=None, coupled=None, functionals=None, **settings):
     """An estimate with made-up replicates."""
@@ -27,7 +29,7 @@ def estimate_from(values, sweeps=None, coupled=None, functionals=None, **setting
         sweeps=np.full(count, 100) if sweeps is None else np.asarray(sweeps),
         seconds=np.full(count, 0.5),
         components=[f"{about['name']}[{i}]" for about in functionals for i in range(about["size"])],
-        made_by={"settings": settings, "functionals": functionals, "coupling": "Transport()"},
+        made_by={"settings": settings, "functionals": functionals, "step": STEP},
     )
 
 

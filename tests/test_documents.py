@@ -19,7 +19,7 @@ import large
 import meeting
 import planted
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.datasets import faithful
 from copartition.diagnostics.findings import HEADLINES
@@ -236,7 +236,7 @@ def test_what_the_page_on_own_targets_keeps_is_the_range_of_every_cluster(tmp_pa
     exec(compile(file.read_text(), str(file), "exec"), scope)
     target = scope["target"]
     labels = np.array([0, 1, 0, 0, 1])
-    chain = advance_chain(target, Step(), chain_at(target, labels), stream(1, 0), 20)
+    chain = advance_chain(target, BoundStep(), chain_at(target, labels), stream(1, 0), 20)
     for k in range(int(chain.n_clusters[0])):
         values = target.model.points[chain.labels == k, 0]
         assert chain.kept[chain.slots[k]].tolist() == [values.min(), values.max()]

@@ -159,7 +159,7 @@ def test_a_store_refuses_another_run_and_says_what_differs(tmp_path):
     for changes, word in (
         ({"lag": 3}, "settings"),
         ({"seed": 6}, "seed"),
-        ({"coupling": "maximal"}, "coupling"),
+        ({"coupling": "maximal"}, "step"),
         ({"init": "singletons"}, "init"),
     ):
         with pytest.raises(cp.StoreError, match=f"belongs to another run: .*{word} is"):

@@ -16,7 +16,7 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core import sweeps
 from copartition.core.compiling import kernel, reference
 from copartition.core.estimator import correction_weight
@@ -46,7 +46,7 @@ def test_weights_count_how_often_a_difference_is_used():
 
 def job_for(target, functionals, step, settings, init=None, seed=1):
     """A job; a coupling in place of a step stands for sweeps coupled by it."""
-    step = step if isinstance(step, Step) else Step(coupling=step)
+    step = step if isinstance(step, BoundStep) else BoundStep(cp.Step(step, 0))
     return Job(target, tuple(functionals), step, check_start(target, init), Settings(*settings), seed)
 
 
@@ -150,7 +150,7 @@ def test_split_merge_moves_and_starts_that_are_runs_leave_it_unbiased(name, coup
     shift = [*small.COUPLINGS].index(coupling) + [*small.TARGETS].index(name)
     for first, lag in itertools.product(range(2), (1, 3)):  # half of all eight, which has every two together
         burn_in, horizon = times[(first + lag // 2 + shift) % 2]
-        step = Step(2, small.COUPLINGS[coupling])
+        step = BoundStep(cp.Step(small.COUPLINGS[coupling], 2))
         job = job_for(target, functionals, step, (burn_in, horizon, lag, CAP), inits[first], seed=10 * lag + burn_in)
         assert_unbiased(run(job, 20_000).values, exact)
 
@@ -189,12 +189,12 @@ def test_wrong_kernels_fail_the_same_test(wrong):
     target, density = small.bernoulli()
     exact = exact_pairs(target, density)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    step = Step(2, cp.Path(reach=5))
+    step = BoundStep(cp.Step(cp.Path(reach=5), 2))
     if wrong == "acceptance ratio":
         parts = {"parameters": target.model.parameters, "log_merge": wrong_log_merge}
         target = cp.Target(target.model.points, target.law.log_predictive, target.prior, **parts)
     else:
-        step = Step(0, Swapped())
+        step = BoundStep(cp.Step(Swapped(), 0))
     values = run(job_for(target, functionals, step, (0, 2, 1, 1000), "singletons"), 20_000).values
     with pytest.raises(AssertionError):
         assert_unbiased(values, exact)
@@ -228,7 +228,7 @@ def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one(
     """Functionals may be looked at in the middle of a sweep where nothing but the last point's law matters."""
     target, density = small.bernoulli()
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    step = Step(0, cp.Matched(), alone=shifted_chain, together=shifted_by_points)
+    step = BoundStep(cp.Step(cp.Matched(), 0), alone=shifted_chain, together=shifted_by_points)
     job = job_for(target, functionals, step, (0, 2, 1, 10_000), "singletons")
     assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
 
@@ -243,7 +243,7 @@ def test_wrong_estimators_fail_the_same_test(wrong):
     exact = exact_pairs(target, density)[-1:]
     k, m, lag = 0, 0, 3
     start = check_start(target, "one_cluster")
-    step = Step(coupling=cp.Transport())
+    step = BoundStep(cp.Step(cp.Transport(), 0))
     runs = [trajectory(target, step, start, lag, 3, i, m) for i in range(1000)]
     right = np.array([[naive.unbiased(*r, k, m, lag)] for r in runs])
     assert_unbiased(right, exact)
@@ -322,7 +322,13 @@ def test_replicates_do_not_depend_on_their_batch():
 def test_replicates_do_not_depend_on_the_pieces_they_are_run_in(kind, pieces):
     target, _ = small.scalar()
     functionals = [cp.n_clusters()] if kind == "compiled" else in_python([])
-    job = job_for(target, functionals, Step(1, cp.Path()), (1, 5, 2, CAP), cp.Start("prior", sweeps=2, split_merge=1))
+    job = job_for(
+        target,
+        functionals,
+        BoundStep(cp.Step(cp.Path(), 1)),
+        (1, 5, 2, CAP),
+        cp.Start("prior", sweeps=2, split_merge=1),
+    )
     together = run(job, 4)
     runner = Runner(job, range(4))
     while runner.ended < 4:
@@ -337,7 +343,7 @@ def test_chains_that_outgrow_their_arrays_go_on_or_begin_again_with_the_same_bit
     """At their start, on their own, or together, then also in the middle of a sweep that is coupled as a whole."""
     functionals = [cp.n_clusters(), cp.largest_clusters(2)]
     count, settings = (1, (0, 2, 1, 2)) if JIT_DISABLED else (10, (0, 3, 2, 10))
-    job = job_for(growing(), functionals, Step(1, coupling), settings, init)
+    job = job_for(growing(), functionals, BoundStep(cp.Step(coupling, 1)), settings, init)
     grown = spied(monkeypatch, "copartition.runs.replicates.grown_pair")
     small_first = run(job, count)
     assert grown
@@ -388,10 +394,12 @@ def pairs_that(kind):
     """The job of pairs that meet, that are given up, or whose chains grow while they run together; and how many."""
     functionals = [cp.n_clusters(), cp.largest_clusters(2)]
     if kind == "grow":
-        return job_for(growing(), functionals, Step(2, cp.Path()), (0, 0, 1, 8)), 3 if JIT_DISABLED else 10
+        return job_for(
+            growing(), functionals, BoundStep(cp.Step(cp.Path(), 2)), (0, 0, 1, 8)
+        ), 3 if JIT_DISABLED else 10
     target, _ = small.scalar()
     cap = CAP if kind == "meet" else 5
-    step = Step(1, cp.Matched()) if kind == "meet" else Step(0, cp.Independent())
+    step = BoundStep(cp.Step(cp.Matched(), 1)) if kind == "meet" else BoundStep(cp.Step(cp.Independent(), 0))
     return job_for(target, functionals, step, (0, 0, 2, cap), "singletons"), 10 if JIT_DISABLED else 40
 
 
@@ -535,7 +543,7 @@ def test_coupled_sweeps_are_timed_without_the_lead(monkeypatch):
     ticks = iter(range(10_000))
     monkeypatch.setattr("copartition.runs.replicates.time.thread_time", lambda: float(next(ticks)))
     target = small.scalar()[0]
-    job = pair_job(target, (), Step(0, cp.Independent()), check_start(target, "singletons"), 5, 9, 1)
+    job = pair_job(target, (), BoundStep(cp.Step(cp.Independent(), 0)), check_start(target, "singletons"), 5, 9, 1)
     runner = Runner(job, [0, 1], times_parts=True)
     while runner.ended < 2:
         before = runner.ended

@@ -22,7 +22,7 @@ import small
 import small_numbers
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.sequential import Particles
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.cli import main
 from copartition.core.random import stream
 from copartition.diagnostics.evidence import Evidence, comparison_of
@@ -80,7 +80,7 @@ def test_log_likelihood_is_that_of_the_definition_and_leaves_the_chain_as_it_was
     target, density = small.TARGETS[name]()
     chain = chain_at(target, np.zeros(5, dtype=np.int64))
     for t in range(12):
-        chain = advance_chain(target, Step(1), chain, stream(4, t), 1)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 1)), chain, stream(4, t), 1)
         before = [array.copy() for array in chain]
         (value,) = evaluate_at(target.model, target.law, [cp.log_likelihood()], chain)
         assert value == pytest.approx(log_data(density, chain.labels.tolist()), abs=1e-10)
@@ -101,7 +101,7 @@ def test_log_likelihood_of_every_partition(name):
 def test_log_likelihood_knows_the_numbers_of_the_chain():
     case = small_numbers.spherical()
     own = case.target.of_chain()
-    chain = advance_chain(own, Step(), chain_at(own, np.zeros(5, dtype=np.int64)), stream(1, 0), 3)
+    chain = advance_chain(own, BoundStep(), chain_at(own, np.zeros(5, dtype=np.int64)), stream(1, 0), 3)
     (value,) = evaluate_at(own.model, own.law, [cp.log_likelihood()], chain)
     assert own.model.numbers[0] != case.target.model.numbers[0]
     assert value == pytest.approx(case.log_data(chain.labels.tolist(), own.model.numbers), abs=1e-10)

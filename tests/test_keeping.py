@@ -16,7 +16,7 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.pair import advance_pair, couple
 from copartition.chains.start import check_start, start_chain
-from copartition.chains.step import Step, objection_to_moves
+from copartition.chains.step import BoundStep, objection_to_moves
 from copartition.core import whole_sweeps
 from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS, put_in, take_out
 from copartition.core.compiling import kernel, reference
@@ -114,7 +114,7 @@ def test_what_is_kept_is_right_after_every_step(name, split_merge, rng):
     random = stream(3, 1)
     seen = set()
     for _ in range(3 if JIT_DISABLED else 40):
-        chain = advance_chain(target, Step(split_merge), chain, random, 1)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), split_merge)), chain, random, 1)
         assert_kept_is_right(target, chain)
         seen.add(int(chain.n_clusters[0]))
     assert len(seen) > 3 or JIT_DISABLED
@@ -129,12 +129,14 @@ def test_what_is_kept_is_right_where_chains_grow_and_shrink(rng):
     target = cp.Mixture(data, component, cp.DirichletProcess(1e12))
     chain = chain_at(target, np.zeros(n_points, dtype=np.int64))
     capacity = len(chain.sizes)
-    chain = advance_chain(target, Step(3), chain, stream(1, 1), 3)
+    chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 3)), chain, stream(1, 1), 3)
     assert len(chain.sizes) > capacity
     assert_kept_is_right(target, chain, 1e-8)
     assert_kept_is_right(target, grown(chain), 1e-8)
     few = cp.Mixture(data[:, 1:], cp.NormalInverseWishart(0.0, 0.1, 3.0, [[1.0]]), cp.DirichletProcess(1.0))
-    chain = advance_chain(few, Step(5), chain_at(few, np.arange(n_points)), stream(1, 2), 5)
+    chain = advance_chain(
+        few, BoundStep(cp.Step(cp.Independent(), 5)), chain_at(few, np.arange(n_points)), stream(1, 2), 5
+    )
     assert chain.slots[: chain.n_clusters[0]].tolist() != list(range(chain.n_clusters[0]))
     assert_kept_is_right(few, grown(chain))
 
@@ -152,10 +154,10 @@ def test_what_is_kept_is_rebuilt_at_a_fixed_rhythm(rng):
     chain = chain_at(target, np.arange(N_POINTS) % 3)
     chain.age[0] = SWEEPS_BETWEEN_REBUILDS - 2
     chain.kept[chain.slots[:3]] *= 1.0 + 1e-4  # a drift, much exaggerated
-    chain = advance_chain(target, Step(), chain, stream(0, 0), 1)
+    chain = advance_chain(target, BoundStep(), chain, stream(0, 0), 1)
     with pytest.raises(AssertionError):
         assert_kept_is_right(target, chain)
-    chain = advance_chain(target, Step(), chain, stream(0, 0), 1)
+    chain = advance_chain(target, BoundStep(), chain, stream(0, 0), 1)
     assert chain.age[0] == 0
     assert_kept_is_right(target, chain, 1e-12)
 
@@ -167,7 +169,7 @@ def test_what_is_kept_does_not_drift(rng):
     chain = chain_at(target, np.zeros(N_POINTS, dtype=np.int64))
     random = stream(0, 5)
     for _ in range(20):
-        chain = advance_chain(target, Step(3), chain, random, 100)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 3)), chain, random, 100)
         assert_kept_is_right(target, chain, 1e-11)
 
 
@@ -178,7 +180,7 @@ def test_what_is_kept_does_not_drift(rng):
 @pytest.mark.parametrize("name", ["two columns", "two blocks"])
 def test_what_two_chains_keep_is_right(name, coupling, rng):
     target = TARGETS[name](rng)
-    step = Step(3, cp.Path(reach=N_POINTS) if coupling == "path" else small.COUPLINGS[coupling])
+    step = BoundStep(cp.Step(cp.Path(reach=N_POINTS) if coupling == "path" else small.COUPLINGS[coupling], 3))
     x, y = (chain_at(target, target.check_labels(one)) for one in (np.arange(N_POINTS), np.arange(N_POINTS) % 3))
     pair = couple(target, step.coupling, advance_chain(target, step, x, stream(7, 7), 1), y)
     count_pair(pair)
@@ -216,7 +218,7 @@ def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
     """In the middle of sweeps of two chains as a whole, after they have parted; also if arrays grow then."""
     target = TARGETS[name](rng)
     coupling = cp.Path(reach=N_POINTS)
-    step = Step(0, coupling)
+    step = BoundStep(cp.Step(coupling, 0))
     # Every third point is alone in both chains: where they part there, the shadow too takes it from its row and back.
     points = np.arange(N_POINTS)
     labels = target.check_labels(np.where(points % 3 == 0, 4 + points, points % 4))
@@ -249,7 +251,7 @@ def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
 def test_pairs_meet_and_stay_together(name, coupling, rng):
     """Chains that have met came there on different ways, and number their clusters differently."""
     target = TARGETS[name](rng)
-    step = Step(3, small.COUPLINGS[coupling])
+    step = BoundStep(cp.Step(small.COUPLINGS[coupling], 3))
     random = stream(6, 6)
     if JIT_DISABLED:
         pair = couple(target, step.coupling, *[chain_at(target, np.zeros(N_POINTS, dtype=np.int64)) for _ in range(2)])
@@ -441,7 +443,7 @@ def test_a_target_that_keeps_goes_where_one_goes_that_does_not(rng):
     of_both = [stream(2, 2) for _ in chains]
     for _ in range(3 if JIT_DISABLED else 200):
         chains = [
-            advance_chain(target, Step(), chain, random, 1)
+            advance_chain(target, BoundStep(), chain, random, 1)
             for target, chain, random in zip((keeping, by_labels), chains, of_both, strict=True)
         ]
         assert chains[0].labels.tolist() == chains[1].labels.tolist()

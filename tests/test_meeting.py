@@ -18,14 +18,14 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.pair import advance_pair, couple, start_pair
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Interrupted
 
 REPLICATES = 3 if JIT_DISABLED else 40
-TRANSPORT = Step(coupling=cp.Transport())
+TRANSPORT = BoundStep(cp.Step(cp.Transport(), 0))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_a_lag_means_sweeps_of_the_first_chain_alone(target):
     pair = start_pair(target, TRANSPORT, check_start(target, "one_cluster"), 5, random)
     assert pair.y.labels.tolist() == [0] * 5
     again = stream(0, 0)
-    alone = advance_chain(target, Step(), chain_at(target, np.zeros(5, dtype=np.int64)), again, 5)
+    alone = advance_chain(target, BoundStep(), chain_at(target, np.zeros(5, dtype=np.int64)), again, 5)
     assert pair.x.labels.tolist() == alone.labels.tolist()
 
 
@@ -77,21 +77,21 @@ def test_pairs_that_do_not_meet_are_counted_with_the_cap(target):
 def test_every_coupling_meets(target, coupling, nugget):
     coupling = pickle.loads(pickle.dumps(small.COUPLINGS[coupling]))
     coupling.nugget = nugget
-    m = cp.meeting_times(target, replicates=REPLICATES, coupling=coupling, seed=2)
+    m = cp.meeting_times(target, replicates=REPLICATES, coupling=coupling, lag=1, seed=2)
     assert m.met.all()
     assert "NOT MET" not in str(m)
 
 
 @pytest.mark.parametrize("init", ["one_cluster", "singletons", "prior", "sequential", [3, 3, 0, 0, 0]])
 def test_every_start_works(target, init):
-    m = cp.meeting_times(target, replicates=REPLICATES, init=init, seed=2)
+    m = cp.meeting_times(target, replicates=REPLICATES, init=init, lag=1, seed=2)
     assert m.met.all()
 
 
 @pytest.mark.parametrize("init", [None, "greedy", "sequential", "singletons"])
 def test_every_start_of_a_colouring_works(init):
     target = cp.GraphColoring(small.EDGES, colors=5)
-    assert cp.meeting_times(target, replicates=REPLICATES, init=init, seed=2).met.all()
+    assert cp.meeting_times(target, replicates=REPLICATES, init=init, lag=1, seed=2).met.all()
 
 
 def test_results_do_not_depend_on_how_many_sweeps_a_call_makes(target, monkeypatch):
@@ -102,8 +102,8 @@ def test_results_do_not_depend_on_how_many_sweeps_a_call_makes(target, monkeypat
 
 
 def test_seeds_and_replicates_differ(target):
-    a = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", seed=1).meeting_times
-    b = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", seed=2).meeting_times
+    a = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", lag=1, seed=1).meeting_times
+    b = cp.meeting_times(target, replicates=REPLICATES, coupling="maximal", lag=1, seed=2).meeting_times
     assert a.tolist() != b.tolist()
     assert len(set(a)) > 1
 
@@ -254,7 +254,7 @@ def test_bad_starts_of_a_colouring_are_refused():
             cp.meeting_times(target, init=init)
     triangle_strip = cp.GraphColoring([(0, 1), (1, 2), (2, 3), (3, 0)], colors=2)
     with pytest.raises(ValueError, match="init 'sequential' came to point"):
-        cp.meeting_times(triangle_strip, init="sequential", replicates=50)
+        cp.meeting_times(triangle_strip, init="sequential", lag=1, replicates=50)
 
 
 def test_target_must_be_a_target():

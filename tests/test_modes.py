@@ -15,7 +15,7 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.density import Density
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.chains.tempered import MOST_LEVELS, State, Tempered, choose_ladder, swap_probability, tempered_stepper
 from copartition.core.clusters import choices, take_out
 from copartition.core.compiling import kernel, reference
@@ -111,7 +111,7 @@ def test_tempered_moves_are_those_of_the_twin(name, rng):
 
 def test_only_the_power_makes_a_step_a_tempered_one():
     target, _ = small.wishart()
-    stepper = Step(2).stepper(target)
+    stepper = BoundStep(cp.Step(cp.Independent(), 2)).stepper(target)
 
     def course(target):
         chain, random = chain_at(target, np.zeros(5, dtype=np.int64)), stream(1, 0)
@@ -127,7 +127,11 @@ def test_tempered_steps_have_the_tempered_law(moves):
     target, density = small.wishart()
     states, law = naive.law(naive.Tempered(density, BETA), 5)
     number = {state: s for s, state in enumerate(states)}
-    stepper, random, draws = tempered_stepper(target, Step(moves), BETA), stream(3, moves), 4000
+    stepper, random, draws = (
+        tempered_stepper(target, BoundStep(cp.Step(cp.Independent(), moves)), BETA),
+        stream(3, moves),
+        4000,
+    )
     counts = np.zeros(len(states))
     chain = chain_at(target, np.zeros(5, dtype=np.int64))
     for _ in range(draws):
@@ -162,7 +166,10 @@ def test_the_first_of_tempered_chains_has_the_law_of_the_target():
     number = {state: s for s, state in enumerate(states)}
     ladder = np.array([1.0, 0.6, 0.2])
     tempered = Tempered(
-        target, Step(0), ladder, State(np.zeros((3, 5), dtype=np.int64), np.zeros((3, 0)), stream(4, 0))
+        target,
+        BoundStep(cp.Step(cp.Independent(), 0)),
+        ladder,
+        State(np.zeros((3, 5), dtype=np.int64), np.zeros((3, 0)), stream(4, 0)),
     )
     counts, draws = np.zeros(len(states)), 1500
     for t in range(4 * draws):
@@ -179,12 +186,14 @@ def test_the_first_of_tempered_chains_has_the_law_of_the_target():
 def test_a_ladder_goes_down_from_one():
     target, _ = small.scalar()
     starts = check_start(target, None), check_start(target, "sequential")
-    ladder = choose_ladder(target, Step(1), starts, stream(5, 0))
+    ladder = choose_ladder(target, BoundStep(cp.Step(cp.Independent(), 1)), starts, stream(5, 0))
     assert ladder[0] == 1.0
     assert ladder[-1] <= 0.7
     assert 2 <= len(ladder) <= MOST_LEVELS
     assert np.all(np.diff(ladder) < 0.0)
-    np.testing.assert_array_equal(ladder, choose_ladder(target, Step(1), starts, stream(5, 0)))
+    np.testing.assert_array_equal(
+        ladder, choose_ladder(target, BoundStep(cp.Step(cp.Independent(), 1)), starts, stream(5, 0))
+    )
 
 
 # --- starts ----------------------------------------------------------------------------------------------------------
@@ -302,7 +311,7 @@ def test_the_best_partition_has_the_density_that_is_said():
 @pytest.mark.compiled
 def test_bits_are_the_same_wherever_chains_run():
     target, _ = small.wishart()
-    step, start = Step(1), check_start(target, None)
+    step, start = BoundStep(cp.Step(cp.Independent(), 1)), check_start(target, None)
     looks = [
         look_for_modes(target, step, start, sweeps=48, chains=3, seed=7, executor=executor)
         for executor in (None, 2, "processes")

@@ -19,12 +19,12 @@ import naive
 import naive_networks as nn
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.step import Step, objection_to_moves
+from copartition.chains.step import BoundStep, objection_to_moves
 from copartition.core import in_place
 from copartition.core.random import stream
 from copartition.core.room import moves_of
 from copartition.core.split_merge import Draw
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import bind, resolve
 from small_networks import MULTIGRAPH, SIMPLE, SMALL
 from test_split_merge import move_kernel
 from test_sweeps import chi_square_is_plausible
@@ -263,11 +263,11 @@ def check_books(target, chain):
     assert not chain.tally[0].any()
 
 
-@pytest.mark.parametrize("step", [Step(), Step(3), "default"])
+@pytest.mark.parametrize("step", [BoundStep(), BoundStep(cp.Step(cp.Independent(), 3)), "default"])
 def test_books_are_right_after_steps(step):
     graph = nx.gnm_random_graph(40, 90, seed=2)
     target = cp.BlockModel(graph, rate=1.0)
-    chosen = choose_step(target) if step == "default" else step
+    chosen = bind(target, resolve(target, cp.Step())) if step == "default" else step
     random = stream(4)
     chain = chain_at(target, np.zeros(40, dtype=np.int64))
     for _ in range(2 if JIT_DISABLED else 20):
@@ -277,7 +277,7 @@ def test_books_are_right_after_steps(step):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("kind", SMALL)
-@pytest.mark.parametrize("what", ["moves", "blocks"])
+@pytest.mark.parametrize("what", ["moves", "joint updates"])
 def test_steps_lead_to_the_joint_law(kind, what):
     """From draws of the joint, a step with moves or updates leads to draws of the joint: chi-square, false alarm 1e-5.
 
@@ -286,9 +286,8 @@ def test_steps_lead_to_the_joint_law(kind, what):
     """
     target, network, _ = SMALL[kind]()
     states, law = naive.law(network, 6)
-    step = choose_step(
-        target, "path", 4 if what == "moves" else 0, cp.BlockUpdates(3, least=2, most=4) if what == "blocks" else 0
-    )
+    step = cp.Step("path", 4) if what == "moves" else cp.Step("path", 0, cp.JointUpdates(3, least=2, most=4))
+    step = bind(target, step)
     total = np.zeros(6**6, dtype=np.int64)
     draws = 200_000
     for s, (state, p) in enumerate(zip(states, law, strict=True)):
@@ -308,7 +307,7 @@ def test_two_chains_together_do_what_each_does_alone():
 
     target, network, _ = SMALL["corrected"]()
     states, _ = naive.law(network, 6)
-    step = choose_step(target, "path", 2, cp.BlockUpdates(2, least=2, most=4))
+    step = bind(target, cp.Step("path", 2, cp.JointUpdates(2, least=2, most=4)))
     x, y = (0, 0, 0, 1, 2, 2), (0, 0, 0, 0, 0, 0)
     draws = 60_000
     of_x, of_y, met = laws.counted_pair_steps(target, step, x, y, stream(1), draws)

@@ -15,7 +15,7 @@ import small_numbers
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at, with_numbers
 from copartition.chains.pair import couple
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.books import have_met
 from copartition.core.compiling import kernel, reference
 from copartition.core.logarithm import log_positive
@@ -200,7 +200,7 @@ def test_pairs_meet_in_partition_and_numbers_and_stay_together(name, coupling):
     """From then on they stay together, also where the sums of one chain have drifted."""
     case = small_numbers.CASES[name]()
     target = case.target
-    step = Step(2, small.COUPLINGS[coupling])
+    step = BoundStep(cp.Step(small.COUPLINGS[coupling], 2))
     numbers = target.model.numbers
     pair = two_chains(case, LABELS, (numbers, numbers), step.coupling)
     random, moves, coupled = stream(8, 8), step.stepper(target).moves, step.coupled(target)

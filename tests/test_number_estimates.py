@@ -10,7 +10,7 @@ import naive
 import small
 import small_numbers
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.chains.tempered import State, Tempered
 from copartition.core.compiling import kernel, member
 from copartition.core.numbers import renew_all
@@ -49,7 +49,7 @@ def test_estimates_are_exact(name, coupling, lag, moves):
     """20,000 replicates; 4.5 standard errors of seven components at most: false alarm 5e-5 a case, 1e-3 in all."""
     target, exact = expected(name)
     target, bound = cp.functionals.bind_all(target, functionals())
-    job = job_for(target, bound, Step(moves, small.COUPLINGS[coupling]), (3, 12, lag), "prior")
+    job = job_for(target, bound, BoundStep(cp.Step(small.COUPLINGS[coupling], moves)), (3, 12, lag), "prior")
     assert deviation(run(job, REPLICATES).values, exact) < 4.5
 
 
@@ -102,10 +102,10 @@ def close_is_met(model, law, pair, moves, rule, random, progress):
 def test_broken_couplings_of_numbers_are_found_out(broken):
     target, exact = expected("spherical")
     target, bound = cp.functionals.bind_all(target, functionals())
-    step = Step(0, cp.Transport(), together=broken)
+    step = BoundStep(cp.Step(cp.Transport(), 0), together=broken)
     job = job_for(target, bound, step, (0, 1, 1), "one_cluster")
     assert deviation(run(job, REPLICATES).values, exact) > 6.0
-    right = job_for(target, bound, Step(0, cp.Transport()), (0, 1, 1), "one_cluster")
+    right = job_for(target, bound, BoundStep(cp.Step(cp.Transport(), 0)), (0, 1, 1), "one_cluster")
     assert deviation(run(right, REPLICATES).values, exact) < 4.5
 
 
@@ -177,7 +177,7 @@ def test_tempered_chains_swap_numbers_along_with_partitions(name):
     case, states, law, means = small_numbers.integrated(name)
     target, ladder = case.target, np.array([1.0, 0.6, 0.2])
     start = State(np.zeros((3, 5), dtype=np.int64), np.tile(target.model.numbers, (3, 1)), stream(4, 0))
-    tempered = Tempered(target, Step(0), ladder, start)
+    tempered = Tempered(target, BoundStep(cp.Step(cp.Independent(), 0)), ladder, start)
     number = {state: s for s, state in enumerate(states)}
     counts, draws, values = np.zeros(len(states)), 1500, []
     for t in range(4 * draws):
@@ -258,4 +258,10 @@ def test_mistakes_are_told_in_one_sentence(call, message):
 def test_a_chain_with_unknown_numbers_needs_a_target_of_its_own():
     target = small_numbers.spherical().target
     with pytest.raises(ValueError, match="must be run with a target of its own"):
-        advance_chain(target, Step(0), chain_at(target, np.zeros(5, dtype=np.int64)), stream(1, 1), 1)
+        advance_chain(
+            target,
+            BoundStep(cp.Step(cp.Independent(), 0)),
+            chain_at(target, np.zeros(5, dtype=np.int64)),
+            stream(1, 1),
+            1,
+        )

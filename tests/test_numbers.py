@@ -13,7 +13,7 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at, with_numbers
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.compiling import kernel, reference
 from copartition.core.numbers import weigh_grid
 from copartition.core.random import stream
@@ -113,7 +113,7 @@ def test_books_follow_the_numbers_along_a_chain(name):
     random = stream(5, 5)
     chain = start_chain(target, Beginning(np.zeros(5, dtype=np.int64)), random)
     for _ in range(3 if JIT_DISABLED else 40):
-        chain = advance_chain(target, Step(2), chain, random, 1)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain, random, 1)
         fresh = with_numbers(target, target.model.numbers.copy())
         again = chain_at(fresh, np.array(naive.canonical(chain.labels.tolist())))
         for field in ("points", "table", "parameters", "log_size", "log_new", "log_grown", "constant"):

@@ -11,7 +11,7 @@ import pytest
 
 import copartition as cp
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.runs import progress, schedule
 from copartition.runs.pacing import Glance, Interrupted, Pause
 from copartition.runs.pairs import pair_job
@@ -58,7 +58,7 @@ def test_nothing_is_said_of_pairs_that_meet_soon_or_where_nobody_asked(hasty, mo
     cp.estimate(apart(), cp.n_clusters(), replicates=40, burn_in=5, min_sweeps=20, lag=5, progress=True)
     assert "no pair" not in capfd.readouterr().err
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    cp.meeting_times(apart(), coupling="independent", replicates=2, max_sweeps=3_000)
+    cp.meeting_times(apart(), coupling="independent", replicates=2, lag=1, max_sweeps=3_000)
     assert capfd.readouterr().err == ""
 
 
@@ -157,7 +157,9 @@ def test_a_pair_that_is_written_down_can_be_interrupted(monkeypatch, functional)
     """The kernel stops whenever its diary is full or it asks Python; work must come up for air all the same."""
     monkeypatch.setattr("copartition.runs.replicates.LINES", 4)
     target = apart()
-    job = pair_job(target, (functional,), Step(0, cp.Independent()), check_start(target, None), 1, 10_000, 1)
+    job = pair_job(
+        target, (functional,), BoundStep(cp.Step(cp.Independent(), 0)), check_start(target, None), 1, 10_000, 1
+    )
     runner = Runner(job, [0], keeps_diary=True)
     for _ in range(3):
         runner.advance(30)

@@ -14,7 +14,7 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core import split_merge
 from copartition.core.compiling import kernel, reference
 from copartition.core.random import stream
@@ -23,7 +23,7 @@ from copartition.core.split_merge import Draw
 from copartition.core.state import Moves
 from copartition.core.steps import chain_type, law_type, model_type, reset_chain
 from copartition.core.types import float1, int1, type_of
-from copartition.runs.defaults import choose_split_merge, choose_step
+from copartition.runs.defaults import choose_split_merge, read_step
 from test_sweeps import chi_square_is_plausible
 
 WITH_LOG_MERGE = ["scalar", "diagonal", "full", "proportional", "wishart", "gaps", "mixed"]
@@ -227,7 +227,7 @@ def test_priors_by_number_of_clusters_are_respected():
     random = stream(3, 3)
     chain = chain_at(target, np.zeros(4, dtype=np.int64))
     for _ in range(20_000):
-        chain = advance_chain(target, Step(2), chain, random, 20)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain, random, 20)
         counts[number[naive.canonical(chain.labels.tolist())]] += 1
     assert chi_square_is_plausible(counts, law * counts.sum(), 1e-5)
 
@@ -257,7 +257,9 @@ def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, couplin
     draws = 6000
     for (s, x), (r, y) in ((a, b) for a in enumerate(states) for b in enumerate(states)):
         random = stream(9, s, r)
-        of_x, of_y, met = laws.counted_pair_steps(target, Step(2, small.COUPLINGS[coupling]), x, y, random, draws)
+        of_x, of_y, met = laws.counted_pair_steps(
+            target, BoundStep(cp.Step(small.COUPLINGS[coupling], 2)), x, y, random, draws
+        )
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-6)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-6)
         assert met == draws or s != r
@@ -285,12 +287,12 @@ def test_targets_without_a_density_for_growing_clusters_are_refused():
 
 def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
     target, _ = small.scalar()
-    step = choose_step(target, None, None)
+    step = read_step(target)
     assert repr(step.coupling) == "Path()"
     assert step.split_merge >= 1
-    assert choose_step(target, "transport", None).split_merge == 0
-    assert choose_step(target, "transport", 5).split_merge == 5
-    assert repr(choose_step(target, None, 5).coupling) == "Path()"
+    assert read_step(target, coupling="transport").split_merge == 0
+    assert read_step(target, coupling="transport", split_merge=5).split_merge == 5
+    assert repr(read_step(target, split_merge=5).coupling) == "Path()"
 
 
 @pytest.mark.once
@@ -388,7 +390,10 @@ def test_chains_grow_between_moves(rng):
     )
     small_chain, large = (chain_at(target, np.arange(size)[np.arange(40) % size]) for size in (12, 40))
     reset_chain(target.model, target.law, large, np.arange(12)[np.arange(40) % 12])
-    results = [advance_chain(target, Step(30), chain, stream(4, 4), 3) for chain in (small_chain, large)]
+    results = [
+        advance_chain(target, BoundStep(cp.Step(cp.Independent(), 30)), chain, stream(4, 4), 3)
+        for chain in (small_chain, large)
+    ]
     assert results[0].n_clusters[0] > 16
     assert results[0].labels.tolist() == results[1].labels.tolist()
 

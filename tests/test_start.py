@@ -11,7 +11,7 @@ import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.start import Beginning, check_start, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from test_sweeps import chi_square_is_plausible, mixture
 
@@ -87,7 +87,7 @@ def sequential_law(density, states):
 def test_a_start_is_a_run_from_another_start(target):
     random, again = stream(1, 1), stream(1, 1)
     chain = start_chain(target, check_start(target, START), random)
-    plain = advance_chain(target, Step(2), chain_at(target, np.arange(5)), again, 3)
+    plain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain_at(target, np.arange(5)), again, 3)
     assert chain.labels.tolist() == plain.labels.tolist()
     assert random.tolist() == again.tolist()
 
@@ -139,10 +139,10 @@ def test_a_store_knows_the_start_and_the_moves(target, tmp_path):
 
     made = run(init=START, split_merge=2).made_by
     assert made["init"] == "Start(init='singletons', sweeps=3, split_merge=2)"
-    assert made["settings"]["split_merge"] == 2
+    assert made["step"]["split_merge"] == 2
     assert run(init=START, split_merge=2).made_by == made
     for other in ({"init": cp.Start("singletons", 4, 2), "split_merge": 2}, {"init": START, "split_merge": 1}):
-        with pytest.raises(cp.StoreError, match=r"init|settings"):
+        with pytest.raises(cp.StoreError, match=r"init is|step is"):
             run(**other)
 
 
@@ -155,14 +155,14 @@ def test_every_kind_of_run_takes_starts_and_moves(target):
     assert "2 split-merge moves a sweep" in str(m)
     assert cp.sample(target, h, sweeps=5, burn_in=1, chains=1, **how).split_merge == 2
     e = cp.estimate_within(target, h, workers=2, deadline=cp.Sweeps(20), **QUICK, **how)
-    assert e.made_by["settings"]["split_merge"] == 2
+    assert e.made_by["step"]["split_merge"] == 2
     s = cp.sample_within(target, h, workers=2, deadline=cp.Sweeps(20), **how)
     assert s.made_by["init"] == repr(START)
     if not JIT_DISABLED:
         t = cp.tune(target, h, pairs=100, modes=False, **how)
         assert (t.split_merge, t.init) == (2, START)
         made = cp.estimate(target, h, settings=t, replicates=2).made_by
-        assert (made["init"], made["settings"]["split_merge"]) == (repr(START), 2)
+        assert (made["init"], made["step"]["split_merge"]) == (repr(START), 2)
         assert cp.estimate(target, h, settings="auto", replicates=2, **how).made_by["init"] == repr(START)
 
 

@@ -13,12 +13,12 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS
 from copartition.core.random import stream
 from copartition.core.steps import reset_chain
 
-SWEEP = Step()
+SWEEP = BoundStep()
 
 
 @pytest.mark.parametrize("name", small.TARGETS)
@@ -152,7 +152,7 @@ def test_overlaps_distance_and_sums_stay_right(coupling, kind, rng):
         target = cp.GraphColoring(edges, colors=7, n_vertices=n_points)
         start = check_start(target, "greedy")
     random = stream(2, 1)
-    step = Step(coupling=small.COUPLINGS[coupling])
+    step = BoundStep(cp.Step(small.COUPLINGS[coupling], 0))
     pair = start_pair(target, step, start, 2, random)
     assert_books_are_right(target, pair)
     for _ in range(sweeps):
@@ -166,7 +166,7 @@ def test_first_chain_of_a_pair_moves_like_a_single_chain(rng):
     labels = target.start_labels("singletons")
     random = stream(4, 0)
     twin = naive.Xoshiro(random)
-    step = Step(coupling=cp.Independent())
+    step = BoundStep(cp.Step(cp.Independent(), 0))
     pair = start_pair(target, step, check_start(target, labels), 1, random)
     partition = naive.Labels(labels.tolist())
     naive.sweep(model, partition, twin)
@@ -194,7 +194,7 @@ def test_chains_grow_in_the_middle_of_a_sweep(rng):
     reset_chain(target.model, target.law, roomy, np.zeros(n_points, dtype=np.int64))
     roomy = advance_chain(target, SWEEP, roomy, stream(9, 9), 1)
     assert chain.labels.tolist() == roomy.labels.tolist()
-    step = Step(coupling=cp.Transport())
+    step = BoundStep(cp.Step(cp.Transport(), 0))
     pair = start_pair(target, step, check_start(target, "one_cluster"), 1, random)
     pair, _ = advance_pair(target, step, pair, random, 1)
     assert_books_are_right(target, pair)

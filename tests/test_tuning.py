@@ -13,13 +13,15 @@ import small
 from copartition import datasets
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.diagnostics import tuning
 from copartition.functionals import bind_all
-from copartition.runs.candidates import block_candidates, candidate
+from copartition.runs.candidates import candidate, updating_candidates
+from copartition.runs.defaults import resolve
 from copartition.runs.pacing import Pause
 from copartition.runs.pairs import PairJob, pair_job
+from copartition.runs.workers import Where
 
 PAIRS = 400
 
@@ -104,7 +106,7 @@ def test_differences_are_those_of_the_two_chains_before_each_sweep(compiled, lin
     target, _ = small.scalar()
     count = cp.n_clusters() if compiled else cp.functional(lambda labels: labels.max() + 1)
     _, functionals = bind_all(target, [count, cp.largest_clusters(2)])
-    step, start = Step(coupling=cp.Maximal()), check_start(target, "singletons")
+    step, start = BoundStep(cp.Step(cp.Maximal(), 0)), check_start(target, "singletons")
     job = pair_job(target, functionals, step, start, lag=3, max_sweeps=1000, seed=1)
     found, _ = PairJob(job, True, np.arange(3)).run(range(5), Pause())
     assert found.met.all()
@@ -131,7 +133,7 @@ def test_differences_grow_with_the_number_of_clusters():
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.1, mean_sd=100.0), cp.DirichletProcess(1.0))
     _, functionals = bind_all(target, [cp.n_clusters()])
     start = check_start(target, "one_cluster")
-    job = pair_job(target, functionals, Step(coupling=cp.Transport()), start, lag=1, max_sweeps=50, seed=1)
+    job = pair_job(target, functionals, BoundStep(cp.Step(cp.Transport(), 0)), start, lag=1, max_sweeps=50, seed=1)
     found, _ = PairJob(job, False, np.arange(1)).run([0], Pause())
     assert found.met.all()
     assert found.differences[0][0, 0] > 20
@@ -195,19 +197,19 @@ def test_settings_reach_the_estimate_and_arguments_win():
     made = cp.estimate(target, cp.n_clusters(), settings=t, replicates=5).made_by
     wanted = {"lag": t.lag, "burn_in": t.burn_in, "min_sweeps": t.min_sweeps}
     assert {key: made["settings"][key] for key in wanted} == wanted
-    assert (made["coupling"], made["init"]) == ("Maximal()", "singletons")
+    assert (made["step"]["coupling"], made["init"]) == ("Maximal()", "singletons")
     made = cp.estimate(
         target, cp.n_clusters(), settings=t, lag=77, coupling="common", init="prior", replicates=5
     ).made_by
     assert (made["settings"]["lag"], made["settings"]["burn_in"]) == (77, t.burn_in)
-    assert (made["coupling"], made["init"]) == ("Common()", "prior")
+    assert (made["step"]["coupling"], made["init"]) == ("Common()", "prior")
     within = cp.estimate_within(target, cp.n_clusters(), settings=t, workers=2, deadline=cp.Sweeps(10))
     assert within.made_by["settings"]["burn_in"] == t.burn_in
     defaults = cp.estimate(target, cp.n_clusters(), replicates=2).made_by
     wanted = {"burn_in": 100, "min_sweeps": 500, "lag": 100, "max_sweeps": None}
     assert {key: defaults["settings"][key] for key in wanted} == wanted
-    assert defaults["settings"]["split_merge"] > 0
-    assert defaults["coupling"] == "Path()"
+    assert defaults["step"]["split_merge"] > 0
+    assert defaults["step"]["coupling"] == "Path()"
 
 
 @pytest.mark.once
@@ -310,28 +312,29 @@ def two_crowds():
 
 
 @pytest.mark.once
-def test_blocks_are_of_points_that_chains_are_uncertain_of():
+def test_joint_updates_are_of_points_that_chains_are_uncertain_of():
     target = two_crowds()
-    first = candidate(target, None, None, None)
-    (tried,) = block_candidates(target, first, None, 1, 1, False)
-    assert set(range(40)).isdisjoint(tried.blocks.points)
-    assert len(tried.blocks.points) >= 8
+    first = candidate(target, resolve(target, cp.Step()))
+    (tried,) = updating_candidates(target, first, None, Where(1, False, 1))
+    assert set(range(40)).isdisjoint(tried.step.joint_updates.points)
+    assert len(tried.step.joint_updates.points) >= 8
     assert tried.cost > first.cost
-    assert "updates of blocks of" in str(tried)
+    assert "joint updates of" in str(tried)
     certain = cp.Mixture(target.model.points[:40], cp.Gaussian(noise_sd=0.6, mean_sd=10.0), cp.DirichletProcess(1.0))
-    assert block_candidates(certain, candidate(certain, None, None, None), None, 1, 1, False) == []
+    first = candidate(certain, resolve(certain, cp.Step()))
+    assert updating_candidates(certain, first, None, Where(1, False, 1)) == []
 
 
 @pytest.mark.compiled
-def test_blocks_that_a_pilot_chose_reach_the_estimate():
+def test_joint_updates_that_a_pilot_chose_reach_the_estimate():
     target = two_crowds()
-    t = replace(
-        cp.tune(target, cp.n_clusters(), pairs=60, modes=False), blocks=cp.BlockUpdates(3, points=range(40, 60))
-    )
+    t = cp.tune(target, cp.n_clusters(), pairs=60, modes=False)
+    t = replace(t, step=replace(t.step, joint_updates=cp.JointUpdates(3, points=range(40, 60))))
     e = cp.estimate(target, cp.n_clusters(), settings=t, replicates=2, seed=1)
-    assert e.made_by["settings"]["blocks"]["points"] == 20
-    other = cp.estimate(target, cp.n_clusters(), settings=t, blocks=0, replicates=2, seed=1)
-    assert other.made_by["settings"]["blocks"] == 0
+    assert e.made_by["step"]["joint_updates"]["points"] == list(range(40, 60))
+    other = cp.estimate(target, cp.n_clusters(), settings=t, step=cp.Step(joint_updates=0), replicates=2, seed=1)
+    assert other.made_by["step"]["joint_updates"] is None
+    assert other.made_by["step"]["split_merge"] == t.split_merge
 
 
 @pytest.mark.compiled

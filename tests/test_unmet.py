@@ -16,7 +16,7 @@ import copartition as cp
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.cli import main
 from copartition.couplings.path import Path
 from copartition.diagnostics.agreement import MODES, SLOW, adjusted_rand, agreement_of
@@ -102,7 +102,7 @@ def test_ordinary_averages_are_those_of_first_chains_and_change_no_bit_of_the_es
 
 def test_ordinary_averages_are_those_of_chains_that_are_run_sweep_by_sweep():
     target, _ = small.scalar()
-    step, burn_in, horizon = Step(coupling=Path()), 3, 9
+    step, burn_in, horizon = BoundStep(cp.Step(Path(), 0)), 3, 9
     start = check_start(target, None)
     job = Job(target, (cp.n_clusters(),), step, start, Settings(burn_in, horizon, 2, 10**6), 1)
     outcomes, _ = job.run(range(5), Pause())

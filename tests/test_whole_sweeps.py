@@ -16,7 +16,7 @@ import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
 from copartition.chains.pair import advance_pair, couple
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.compiling import kernel, reference
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
@@ -63,7 +63,9 @@ def test_kernels_meet_as_often_as_the_construction_says(name):
     codes = laws.codes(states)
     draws = 8_000
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
-        of_x, of_y, met = laws.counted_pair_steps(target, Step(0, cp.Path(reach=4)), x, y, stream(2, s, r), draws)
+        of_x, of_y, met = laws.counted_pair_steps(
+            target, BoundStep(cp.Step(cp.Path(reach=4), 0)), x, y, stream(2, s, r), draws
+        )
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-7)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-7)
         if unambiguous(x, y):
@@ -86,7 +88,7 @@ def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_poin
     from_x, from_y = np.zeros((2, len(states), len(states)))
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
         of_x, of_y, _ = laws.counted_pair_steps(
-            target, Step(0, small.COUPLINGS[coupling]), x, y, stream(7, s, r), draws
+            target, BoundStep(cp.Step(small.COUPLINGS[coupling], 0)), x, y, stream(7, s, r), draws
         )
         from_x[s] += of_x[codes]
         from_y[r] += of_y[codes]
@@ -113,7 +115,7 @@ def test_pairs_that_have_met_stay_together(coupling, kind, rng):
     renumber(pair.y, rng)
     count_pair(pair)
     random = stream(6, 6)
-    step = Step(split_merge, small.COUPLINGS[coupling])
+    step = BoundStep(cp.Step(small.COUPLINGS[coupling], split_merge))
     for _ in range(sweeps):
         assert pair.distance[0] == 0
         pair = one_more(target, step, pair, random)
@@ -153,7 +155,7 @@ def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     random = stream(1, 1)
     before = len(pair.x.sizes)
     for _ in range(2 if JIT_DISABLED else 40):
-        pair, _ = advance_pair(target, Step(4, cp.Path()), pair, random, 1)
+        pair, _ = advance_pair(target, BoundStep(cp.Step(cp.Path(), 4)), pair, random, 1)
         assert_books_are_right(target, pair)
     assert len(pair.x.sizes) > before or JIT_DISABLED
 
@@ -167,7 +169,7 @@ def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkey
     first, second = np.repeat(np.arange(12), 3), np.repeat(np.arange(12), 3)
     second[[1, 7]] = 12, 13
     couplings = {"matched": cp.Matched(), "path": cp.Path(36), "path_transport": cp.Path(36, base="transport")}
-    step = Step(0, couplings[coupling])
+    step = BoundStep(cp.Step(couplings[coupling], 0))
     grown = []
 
     def grown_and_noted(pair):
@@ -235,6 +237,6 @@ def meetings(target, coupling, x, y):
     for index in range(2000):
         pair = couple(target, coupling, chain_at(target, np.array(x)), chain_at(target, np.array(y)))
         count_pair(pair)
-        pair, _ = advance_pair(target, Step(coupling=coupling), pair, stream(3, index), 1)
+        pair, _ = advance_pair(target, BoundStep(cp.Step(coupling, 0)), pair, stream(3, index), 1)
         met += pair.distance[0] == 0
     return met

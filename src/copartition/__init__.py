@@ -7,8 +7,9 @@ from copartition._version import __version__
 from copartition.answers import Estimate, Sample
 from copartition.chains.chain import conditional
 from copartition.chains.density import log_density
-from copartition.chains.neighbours import BlockUpdates
+from copartition.chains.neighbours import JointUpdates
 from copartition.chains.start import Start
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.common import Common
 from copartition.couplings.independent import Independent
@@ -44,6 +45,7 @@ from copartition.functionals import (
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
 from copartition.results import MeetingTimes
 from copartition.results.store import StoreError
+from copartition.runs.choice import How
 from copartition.runs.comparing import compare
 from copartition.runs.consensus import consensus
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
@@ -97,7 +99,6 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "BlockModel",
-    "BlockUpdates",
     "Categorical",
     "Columns",
     "Common",
@@ -115,8 +116,10 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "GraphColoring",
+    "How",
     "Independent",
     "InverseGamma",
+    "JointUpdates",
     "Keeping",
     "LogUniform",
     "Matched",
@@ -139,6 +142,7 @@ __all__ = [
     "Seconds",
     "SlowPairsWarning",
     "Start",
+    "Step",
     "StoreError",
     "Sweeps",
     "Target",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from copartition._version import __version__
 from copartition.datasets.annotated import representation_of
 from copartition.extras import needed
-from copartition.front import Clustered, cluster_rows
-from copartition.targets.mixture import Component
+from copartition.front import Asked, Asking, Clustered, cluster_rows, component_of
+from copartition.runs.workers import Where
+from copartition.targets.mixture import Component, Mixture
 from copartition.targets.priors import Prior
-from copartition.validation import integer, shorten
+from copartition.validation import check_names, integer, shorten
 
 anndata = needed("anndata", by="copartition.anndata")
 
@@ -30,14 +32,11 @@ def cluster(
     component: str | Component = "diagonal",
     prior: Prior | None = None,
     noise_sd: float | None = None,
-    loss: str = "vi",
-    target_stderr: float | None = 0.05,
-    max_replicates: int = 1000,
-    max_sweeps: int | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     progress: bool = False,
     copy: bool = False,
+    **asked: Unpack[Asking],
 ) -> Any:
     """Cluster cells, and say how sure that is.
 
@@ -58,7 +57,7 @@ def cluster(
         The law of a cluster: ``"diagonal"``, a mean and a variance in each column, unknown; ``"full"``, a mean and a
         covariance; ``"tied"``, an unknown covariance that all share; ``"known"``, a known standard deviation,
         `noise_sd`; or a component of copartition.
-    prior, noise_sd, loss, target_stderr, max_replicates, max_sweeps
+    prior, noise_sd
         See `copartition.sklearn.MixtureClusterer`.
     n_jobs : int, optional
         Threads; left out, or -1, as many as there are processors. Results do not depend on it.
@@ -66,6 +65,13 @@ def cluster(
     progress : bool
     copy : bool
         Return a copy of `adata` with the results, and leave `adata` as it is.
+    **asked
+        What is asked of the clustering.
+
+    Other Parameters
+    ----------------
+    loss, target_stderr, max_replicates, max_sweeps, step
+        See `copartition.sklearn.MixtureClusterer`.
 
     Returns
     -------
@@ -93,25 +99,18 @@ def cluster(
     """
     if not isinstance(adata, anndata.AnnData):
         raise TypeError(f"adata must be an AnnData object, got {shorten(adata)}.")
+    check_names(cluster, asked, list(Asking.__annotations__))
     if not isinstance(key_added, str) or not key_added:
         raise ValueError(f"key_added must be a name, got {shorten(key_added)}.")
     adata = adata.copy() if copy else adata
-    found = cluster_rows(
-        representation_of(adata, use_rep, n_pcs),
-        component,
-        prior,
-        noise_sd=noise_sd,
-        loss=loss,
-        target_stderr=target_stderr,
-        max_replicates=max_replicates,
-        max_sweeps=max_sweeps,
-        seed=random_state,
-        executor=None if n_jobs in (None, -1) else integer("n_jobs", n_jobs, 1),
-        progress=progress,
-    )
-    asked = {"use_rep": use_rep, "n_pcs": n_pcs, "loss": loss, "target_stderr": target_stderr}
-    asked |= {"max_replicates": max_replicates, "max_sweeps": found.max_sweeps, "random_state": random_state}
-    _add(adata, key_added, found, asked)
+    data = representation_of(adata, use_rep, n_pcs)
+    posterior = Mixture(data, component_of(component, data, noise_sd), prior)
+    every = Asked(**asked)
+    where = Where(None if n_jobs in (None, -1) else integer("n_jobs", n_jobs, 1), progress, random_state)
+    found = cluster_rows(posterior, data, every, where)
+    params = {"use_rep": use_rep, "n_pcs": n_pcs, "random_state": random_state, **asdict(every)}
+    params |= {"max_sweeps": found.max_sweeps, "step": None if every.step is None else repr(every.step)}
+    _add(adata, key_added, found, params)
     for sentence in found.shortfalls:
         warnings.warn(f"copartition.anndata.cluster: {sentence}", UserWarning, stacklevel=2)
     return adata if copy else None

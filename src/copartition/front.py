@@ -6,18 +6,20 @@ so. The cap, if none is given, is a number of updates of points that a chain may
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from copartition.answers import Estimate
+from copartition.chains.step import Step
 from copartition.diagnostics.consensus import Consensus
 from copartition.functionals import Functional, co_clustering, n_clusters, nearest_pairs
 from copartition.runs.consensus import consensus
+from copartition.runs.workers import Where
 from copartition.targets.gaussian import Gaussian
 from copartition.targets.mixture import Component, Mixture
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
-from copartition.targets.priors import Prior
 from copartition.targets.tied import TiedGaussian
 from copartition.validation import finite_array, positive_number
 
@@ -118,52 +120,63 @@ def cap_for(n_points: int) -> int:
     return int(np.clip(UPDATES // n_points, LEAST_SWEEPS, MOST_SWEEPS))
 
 
-def cluster_rows(
-    data: Any,
-    component: str | Component,
-    prior: Prior | None = None,
-    *,
-    noise_sd: float | None = None,
-    loss: str = "vi",
-    target_stderr: float | None = 0.05,
-    max_replicates: int = 1000,
-    max_sweeps: int | None = None,
-    seed: int = 0,
-    executor: Any = None,
-    progress: bool = False,
-) -> Clustered:
-    """Return a clustering of the rows of a table, and how sure it is.
+class Asking(TypedDict, total=False):
+    """Arguments of functions that cluster the rows of a table: what is asked of the clustering, see `Asked`."""
 
-    Parameters
+    loss: str
+    target_stderr: float | None
+    max_replicates: int
+    max_sweeps: int | None
+    step: Step | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a clustering.
+
+    Attributes
     ----------
-    data : array (points, columns) or data frame
-    component, noise_sd
-        See `component_of`.
-    prior : Prior, optional
-    loss, target_stderr
+    loss, target_stderr, step
         See `consensus`.
     max_replicates : int
         The most pairs of chains in each of two rounds, 200 at most in the first if a precision is asked for.
     max_sweeps : int, optional
-        The most sweeps of each pair; left out, as many as make half a million updates of points, 200 at least and 5,000
-        at most.
-    seed, executor, progress
-        See `consensus`.
+        A cap on the sweeps of each pair; left out, as many as make half a million updates of points, 200 at least and
+        5,000 at most.
     """
-    posterior = Mixture(data, component_of(component, data, noise_sd), prior)
+
+    loss: str = "vi"
+    target_stderr: float | None = 0.05
+    max_replicates: int = 1000
+    max_sweeps: int | None = None
+    step: Step | None = None
+
+
+def cluster_rows(posterior: Mixture, data: Any, asked: Asked, where: Where) -> Clustered:
+    """Return a clustering of the rows of a table, and how sure it is.
+
+    Parameters
+    ----------
+    posterior : Mixture
+        Of the rows.
+    data : array (points, columns) or data frame
+    asked : Asked
+    where : Where
+    """
     pairs = _pairs_of(posterior, data)
     also: list[Functional] = [n_clusters()] if pairs is None else [n_clusters(), pairs]
-    cap = cap_for(posterior.n_points) if max_sweeps is None else max_sweeps
+    cap = cap_for(posterior.n_points) if asked.max_sweeps is None else asked.max_sweeps
     found = consensus(
         posterior,
-        loss,
-        replicates=max_replicates,
-        target_stderr=target_stderr,
+        asked.loss,
+        replicates=asked.max_replicates,
+        target_stderr=asked.target_stderr,
         also=also,
+        step=asked.step,
         max_sweeps=cap,
-        seed=seed,
-        executor=executor,
-        progress=progress,
+        seed=where.seed,
+        executor=where.executor,
+        progress=where.progress,
     )
     chosen_by: Any = found.chosen_by
     similarity = None if pairs is None else _similarity(chosen_by.select("co_clustering"), posterior.n_points)

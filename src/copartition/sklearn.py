@@ -7,11 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from copartition.chains.step import Step
 from copartition.extras import needed
-from copartition.front import cluster_rows
+from copartition.front import Asked, cluster_rows, component_of
 from copartition.functionals import predictive_density
 from copartition.runs.estimating import estimate
-from copartition.targets.mixture import Component
+from copartition.runs.workers import Where
+from copartition.targets.mixture import Component, Mixture
 
 DOOR = "copartition.sklearn"
 base: Any = needed("sklearn.base", by=DOOR)
@@ -49,8 +51,10 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
     max_replicates : int, default 1000
         The most pairs of chains in each of two rounds, 200 at most in the first if a precision is asked for.
     max_sweeps : int, optional
-        The most sweeps of each; left out, as many as make half a million updates of points, 200 at least and 5,000 at
-        most.
+        A cap on the sweeps of each; left out, as many as make half a million updates of points, 200 at least and 5,000
+        at most.
+    step : Step, optional
+        What chains do in a step, see `copartition.Step`.
     n_jobs : int, optional
         Threads, as everywhere in scikit-learn: None is one, -1 all processors. Results do not depend on it.
     random_state : int, RandomState or None
@@ -108,6 +112,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         target_stderr: float | None = 0.05,
         max_replicates: int = 1000,
         max_sweeps: int | None = None,
+        step: Step | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -118,6 +123,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         self.target_stderr = target_stderr
         self.max_replicates = max_replicates
         self.max_sweeps = max_sweeps
+        self.step = step
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -131,18 +137,10 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         """
         data = self._checked(X, reset=True)
         self._seed = _seed_of(self.random_state)
-        found = cluster_rows(
-            data,
-            self.component,
-            self.prior,
-            noise_sd=self.noise_sd,
-            loss=self.loss,
-            target_stderr=self.target_stderr,
-            max_replicates=self.max_replicates,
-            max_sweeps=self.max_sweeps,
-            seed=self._seed,
-            executor=joblib.effective_n_jobs(self.n_jobs),
-        )
+        posterior = Mixture(data, component_of(self.component, data, self.noise_sd), self.prior)
+        asked = Asked(self.loss, self.target_stderr, self.max_replicates, self.max_sweeps, self.step)
+        where = Where(joblib.effective_n_jobs(self.n_jobs), False, self._seed)
+        found = cluster_rows(posterior, data, asked, where)
         self.posterior_, self.consensus_, self.estimate_ = found.posterior, found.consensus, found.number
         self.component_, self.prior_ = found.posterior.component, found.posterior.prior
         self.labels_ = found.consensus.labels
@@ -175,6 +173,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
             self.posterior_,
             predictive_density(self._checked(X, reset=False)),
             replicates=len(run.met),
+            step=self.step,
             seed=self._seed,
             executor=joblib.effective_n_jobs(self.n_jobs),
             **{name: run.made_by["settings"][name] for name in ("burn_in", "min_sweeps", "lag", "max_sweeps")},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,3 +153,26 @@ def label_array(name: str, value: Any, n_points: int) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold whole numbers, got {shorten(value)}.")
     return array.astype(np.int64)
+
+
+def check_names(function: Callable[..., Any], given: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse keyword arguments that a function does not have.
+
+    Parameters
+    ----------
+    function : callable
+        Its last parameter collects further keyword arguments.
+    given : iterable of str
+        The names of those.
+    names : sequence of str
+        The names that there are, beside its other parameters.
+    """
+    for name in given:
+        if name not in names:
+            close = difflib.get_close_matches(
+                name, [*list(inspect.signature(function).parameters)[:-1], *names], 1, 0.75
+            )
+            right = (
+                f"did you mean {close[0]!r}?" if close else f"beside those that it names there are {', '.join(names)}."
+            )
+            raise TypeError(f"{function.__name__} takes no argument {name!r}; {right}")

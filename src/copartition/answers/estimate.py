@@ -226,12 +226,13 @@ class Estimate(Replicates):
         if len(self.components) > rows:
             lines.append(f"... and {len(self.components) - rows} more components")
         settings = {key: value for key, value in self.made_by["settings"].items() if key != "max_sweeps"}
-        blocks = settings.pop("blocks", 0)
-        if blocks:
-            settings["blocks"] = f"{blocks['number']} (of {blocks['points']} points)"
+        step = self.made_by["step"]
+        settings["split_merge"] = step["split_merge"]
+        if step["joint_updates"]:
+            settings["joint_updates"] = step["joint_updates"]["number"]
         coupled = self.meeting_times - self.lag
         lines.append(
-            f"{len(self.values)} replicates, {self.made_by['coupling']}, "
+            f"{len(self.values)} replicates, {step['coupling']}, "
             + ", ".join(f"{key} {value}" for key, value in settings.items())
         )
         lines.append(

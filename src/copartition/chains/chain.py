@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core import status as kernel_status
 from copartition.core.batch import new_progress
 from copartition.core.room import empty_chain, grown, widths_of
@@ -27,10 +27,10 @@ def chain_at(target: Target, labels: np.ndarray) -> Chain:
     return chain
 
 
-def advance_chain(target: Target, step: Step | Stepper, chain: Chain, random: np.ndarray, steps: int) -> Chain:
+def advance_chain(target: Target, step: BoundStep | Stepper, chain: Chain, random: np.ndarray, steps: int) -> Chain:
     """Run a chain for a number of steps; return it, or a larger copy if it had to grow."""
     check_own(target)
-    stepper = step.stepper(target) if isinstance(step, Step) else step
+    stepper = step.stepper(target) if isinstance(step, BoundStep) else step
     progress = new_progress()
     while True:
         status = make_steps(target.model, target.law, chain, stepper, random, progress, steps)
@@ -40,7 +40,7 @@ def advance_chain(target: Target, step: Step | Stepper, chain: Chain, random: np
 
 
 def record_chain(
-    target: Target, step: Step, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray
+    target: Target, step: BoundStep, chain: Chain, random: np.ndarray, functional: Functional, draws: np.ndarray
 ) -> Chain:
     """Run a chain for as many steps as `draws` has rows, and write the functional after each into its row."""
     check_own(target)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from copartition.chains.chain import advance_chain, chain_at, grown_or_refused, with_numbers
-from copartition.chains.step import Step, objection_to_moves
+from copartition.chains.step import BoundStep, objection_to_moves
 from copartition.core.batch import new_progress
 from copartition.core.state import PLACE, Chain, Stepper
 from copartition.core.status import DONE
@@ -50,7 +50,7 @@ class Density:
 
     def of_data(self, chain: Chain) -> float:
         """Return the log density of the data given the partition of a chain."""
-        return self.advance(chain, Step().stepper(self.target), np.zeros(4, dtype=np.uint64), 0)[1]
+        return self.advance(chain, BoundStep().stepper(self.target), np.zeros(4, dtype=np.uint64), 0)[1]
 
     def of_prior(self, chain: Chain) -> float:
         """Return the log prior of the partition of a chain, up to a constant."""

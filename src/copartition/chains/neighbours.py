@@ -1,9 +1,10 @@
-"""Lists of near points, fixed before any chain starts: partners of split-merge moves, and blocks."""
+"""Lists of near points, fixed before any chain starts: partners of split-merge moves, and of joint updates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,29 +18,29 @@ COMPARISONS = 50_000_000  # of two points; where there are more, points are comp
 
 
 @dataclass(frozen=True)
-class BlockUpdates:
-    """Updates of blocks after every sweep: points that lie near each other are dealt out to clusters anew, all at once.
+class JointUpdates:
+    """Joint updates after every sweep: points that lie near each other are dealt out to clusters anew, all at once.
 
     They help where clusters of a few points come and go, and cost time where they do not: `tune` finds out. Every one
-    deals out the points of a block in `tries` ways, looking ahead to what a new cluster would gain, and takes one of
-    them such that the chain keeps its law.
+    deals out a few near points in `tries` ways, looking ahead to what a new cluster would gain, and takes one of these
+    ways such that the chain keeps its law.
 
     Parameters
     ----------
     number : int
         How many after every sweep.
     points : sequence of int, optional
-        The points that may be in a block, those of which it is uncertain where they belong; all of them if left out.
+        The points that are updated so, those of which it is uncertain where they belong; all of them if left out.
     tries : int, default 4
         Ways of dealing in each update.
     least, most : int, default 4 and 12
-        How many points a block has.
+        How many points an update deals out.
 
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.BlockUpdates(20)
-    BlockUpdates(number=20, points=None, tries=4, least=4, most=12)
+    >>> cp.JointUpdates(20)
+    JointUpdates(number=20, points=None, tries=4, least=4, most=12)
     """
 
     number: int
@@ -49,24 +50,24 @@ class BlockUpdates:
     most: int = 12
 
     def __post_init__(self) -> None:
-        integer("number of BlockUpdates", self.number, 0)
-        integer("tries of BlockUpdates", self.tries, 1)
-        integer("least of BlockUpdates", self.least, 1)
-        if integer("most of BlockUpdates", self.most, 1) < self.least:
-            raise ValueError(f"most of BlockUpdates must be at least its least, {self.least}, got {self.most}.")
+        integer("number of JointUpdates", self.number, 0)
+        integer("tries of JointUpdates", self.tries, 1)
+        integer("least of JointUpdates", self.least, 1)
+        if integer("most of JointUpdates", self.most, 1) < self.least:
+            raise ValueError(f"most of JointUpdates must be at least its least, {self.least}, got {self.most}.")
         if self.points is not None:
             points = np.asarray(self.points)
             if points.ndim != 1 or len(points) == 0 or points.dtype.kind not in "iu" or points.min() < 0:
-                raise ValueError(f"points of BlockUpdates must be numbers of points, got {self.points!r}.")
+                raise ValueError(f"points of JointUpdates must be numbers of points, got {self.points!r}.")
             object.__setattr__(self, "points", tuple(np.unique(points).tolist()))
 
     def __str__(self) -> str:
         return f"{self.number}" + ("" if self.points is None else f" (of {len(self.points)} points)")
 
 
-def as_updates(blocks: BlockUpdates | int | None) -> BlockUpdates | None:
-    """Return updates of blocks that were asked for by their number, or in detail, or not at all."""
-    return blocks if blocks is None or isinstance(blocks, BlockUpdates) else BlockUpdates(integer("blocks", blocks, 0))
+def as_joint_updates(value: Any) -> JointUpdates:
+    """Return joint updates that were asked for by their number, or in detail."""
+    return value if isinstance(value, JointUpdates) else JointUpdates(integer("joint_updates", value, 0))
 
 
 def nearest(target: Target, points: np.ndarray, candidates: np.ndarray, width: int) -> np.ndarray:
@@ -94,17 +95,13 @@ def partners_of(target: Target) -> np.ndarray:
     return found if found.max(initial=-1) >= 0 else NO_PARTNERS
 
 
-def plan_blocks(target: Target, blocks: BlockUpdates) -> BlockPlan:
-    """Return updates of blocks as kernels take them, with the lists of near points."""
-    anchors = np.arange(target.n_points) if blocks.points is None else np.array(blocks.points, dtype=np.int64)
-    anchors = anchors[target.constraint.labels[np.minimum(anchors, target.n_points - 1)] < 0]  # others stay
+def plan_updates(target: Target, updates: JointUpdates) -> BlockPlan:
+    """Return joint updates as kernels take them, with the lists of near points."""
+    anchors = np.arange(target.n_points) if updates.points is None else np.array(updates.points, dtype=np.int64)
+    anchors = anchors[target.constraint.labels[anchors] < 0]  # others stay
     if len(anchors) == 0:
         return NO_BLOCKS
-    if anchors[-1] >= target.n_points:
-        raise ValueError(
-            f"points of BlockUpdates must be below the number of points, {target.n_points}, got {anchors[-1]}."
-        )
-    most = min(blocks.most, len(anchors))
+    most = min(updates.most, len(anchors))
     near = np.full((target.n_points, most), -1, dtype=np.int32)
     near[anchors] = nearest(target, anchors, _compared(anchors), most)
-    return BlockPlan(blocks.number, blocks.tries, min(blocks.least, most), most, anchors, near)
+    return BlockPlan(updates.number, updates.tries, min(updates.least, most), most, anchors, near)

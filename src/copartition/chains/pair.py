@@ -12,7 +12,7 @@ import numpy as np
 
 from copartition.chains.chain import advance_chain, refusal
 from copartition.chains.start import Beginning, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.core.batch import new_progress
 from copartition.core.room import grown_pair, pair_of
 from copartition.core.state import PLACE, STEPS, Chain, Model, Pair
@@ -31,7 +31,7 @@ def couple(target: Target, coupling: Coupling, x: Chain, y: Chain, models: tuple
     return pair_of(x, y, own, coupling.gains(target.n_points), coupling.whole_sweeps)
 
 
-def start_pair(target: Target, step: Step, start: Beginning, lag: int, random: np.ndarray) -> Pair:
+def start_pair(target: Target, step: BoundStep, start: Beginning, lag: int, random: np.ndarray) -> Pair:
     """Return x after `lag` steps and y at its start, all chance from `random`."""
     of_x, of_y = target.of_chain(), target.of_chain()
     x, y = (start_chain(own, start, random) for own in (of_x, of_y))
@@ -41,7 +41,7 @@ def start_pair(target: Target, step: Step, start: Beginning, lag: int, random: n
     return pair
 
 
-def advance_pair(target: Target, step: Step, pair: Pair, random: np.ndarray, steps: int) -> tuple[Pair, int]:
+def advance_pair(target: Target, step: BoundStep, pair: Pair, random: np.ndarray, steps: int) -> tuple[Pair, int]:
     """Run a pair until it meets, for at most `steps` steps; return it and the number of steps."""
     stepper, coupled = step.stepper(target), step.coupled(target)
     progress = new_progress()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from copartition.chains.chain import advance_chain, chain_at, refusal
-from copartition.chains.step import Step, check_split_merge
+from copartition.chains.step import BoundStep, Step, check_split_merge
 from copartition.core.compiling import Kernel
 from copartition.core.room import grown
 from copartition.core.starts import FROM_PRIOR, SEQUENTIAL, begin_at, begin_drawn
 from copartition.core.state import Chain
 from copartition.core.status import DONE, FULL, IMPOSSIBLE
 from copartition.core.steps import begin_chain
+from copartition.couplings.independent import Independent
 from copartition.targets.base import Target, can_be_drawn
 from copartition.validation import integer, shorten
 
@@ -82,8 +83,16 @@ class Beginning(NamedTuple):
         return not self.is_random and self.sweeps == 0
 
 
+def read_init(target: Target, init: Any) -> Any:
+    """Return the start that the argument of a public function gives: that of the target where it is left out."""
+    if isinstance(init, Start) and init.init is None:
+        return replace(init, init=target.default_start)
+    return target.default_start if init is None else init
+
+
 def check_start(target: Target, init: Any) -> Beginning:
-    """Return the start of chains that `init` describes."""
+    """Return the start of chains that `init` describes; None is that of the target."""
+    init = read_init(target, init)
     if isinstance(init, Start):
         split_merge = check_split_merge(target, init.split_merge, "split_merge of Start")
         return Beginning(_check_labels(target, init.init), init.sweeps, split_merge)
@@ -94,12 +103,10 @@ def describe_start(target: Target, init: Any) -> str:
     """Return a start in words that a file can keep."""
     if isinstance(init, Start):
         return repr(Start(describe_start(target, init.init), init.sweeps, init.split_merge))
-    return target.default_start if init is None else init if isinstance(init, str) else "labels"
+    return init if isinstance(init, str) else "labels"
 
 
 def _check_labels(target: Target, init: Any) -> np.ndarray:
-    if init is None:
-        init = target.default_start
     if not isinstance(init, str):
         return target.check_labels(init, "init")
     if init == "prior" and target.prior is None:
@@ -126,7 +133,10 @@ def start_chain(target: Target, start: Beginning, random: np.ndarray) -> Chain:
     chain = chain_at(target, start.labels)
     if start.is_random or target.numbers:
         chain = _fill(target, chain, start, random)
-    return advance_chain(target, Step(start.split_merge), chain, random, start.sweeps) if start.sweeps else chain
+    if start.sweeps == 0:
+        return chain
+    step = step_of(start)
+    return advance_chain(target, step, chain, random, start.sweeps)
 
 
 def _fill(target: Target, chain: Chain, start: Beginning, random: np.ndarray) -> Chain:
@@ -148,6 +158,11 @@ def start_refusal(status: int, start: Beginning, n: int) -> ValueError:
         name = next(name for name, number in RANDOM_STARTS.items() if number == start.labels.min())
         return ValueError(f"init {name!r} came to point {n} when no cluster could take it; choose another start.")
     return refusal(status, n)
+
+
+def step_of(start: Beginning) -> BoundStep:
+    """Return what a chain does in the run that is part of its start."""
+    return BoundStep(Step(Independent(), start.split_merge))
 
 
 def begin_of(target: Target, start: Beginning) -> Kernel:

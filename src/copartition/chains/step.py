@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 
+from copartition.chains import moves
+from copartition.chains.moves import Move
+from copartition.chains.neighbours import JointUpdates, as_joint_updates
 from copartition.core.compiling import Kernel
-from copartition.core.in_place import move_in_place
-from copartition.core.joint_updates import update_alone, update_together
-from copartition.core.numbers import draw_alone, draw_together
-from copartition.core.proposals import split_merge_alone, split_merge_together
-from copartition.core.room import (
-    NO_BLOCKS,
-    NO_PARTNERS,
-    BlockPlan,
-    empty_chain,
-    room_for_moves,
-    room_for_updates,
-    widths_of,
-)
-from copartition.core.split_merge import move_beside
-from copartition.core.state import Chain, Coupled, Room, SplitMerge, Stepper
+from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, widths_of
+from copartition.core.state import Chain, Coupled, Stepper
 from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain
-from copartition.core.sweeps import sweep_alone, sweep_together
-from copartition.core.whole_sweeps import sweep_path
+from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
 from copartition.couplings.independent import Independent
 from copartition.targets.base import Target
@@ -36,77 +25,107 @@ TRIED = 6  # points on which a promise is tried
 
 @dataclass(frozen=True)
 class Step:
-    """What chains do in a step, one alone and two together. A run carries one.
+    """What chains do in a step: a sweep, split-merge moves, joint updates; and how two chains are coupled.
+
+    A part that is left out is what suits the target best, if the coupling is left out too. Who names a coupling names
+    the whole step: parts left out beside it are not made, so ``Step("transport")`` is the method of the paper.
+    Functions that run chains resolve a step for their target once, where they read it; `Tuned.step` is such a step. It
+    names a coupling and a number of moves, so that resolving it again changes nothing.
+
+    Parameters
+    ----------
+    coupling : str or Coupling, optional
+        By which two chains are run together: ``"path"`` suits most targets best, ``"transport"`` graph colourings;
+        ``"matched"``; those of the paper, ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object
+        such as ``Transport(metric="vi", nugget=0.01)``.
+    split_merge : int or "auto", optional
+        Split-merge moves after every sweep; ``"auto"``: as many as cost about half of a sweep.
+    joint_updates : int or JointUpdates, optional
+        Joint updates of near points after the moves, 0 for none. Networks have some if nothing is named.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> cp.Step("path", split_merge=4, joint_updates=20)
+    Step(coupling=Path(), split_merge=4, joint_updates=JointUpdates(number=20, points=None, tries=4, least=4, most=12))
+    >>> cp.Step("path", 4) == cp.Step(cp.Path(), split_merge=4)
+    True
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> cp.meeting_times(posterior, step=cp.Step(split_merge=2), replicates=50, lag=5, seed=1).split_merge
+    2
+    """
+
+    coupling: str | Coupling | None = None
+    split_merge: int | str | None = None
+    joint_updates: int | JointUpdates | None = None
+
+    def __post_init__(self) -> None:
+        if self.coupling is not None:
+            object.__setattr__(self, "coupling", check_coupling(self.coupling))
+        if isinstance(self.split_merge, str):
+            if self.split_merge != "auto":
+                raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(self.split_merge)}.")
+        elif self.split_merge is not None:
+            object.__setattr__(self, "split_merge", integer("split_merge", self.split_merge, 0))
+        if self.joint_updates is not None:
+            object.__setattr__(self, "joint_updates", as_joint_updates(self.joint_updates))
+
+
+@dataclass(frozen=True)
+class BoundStep:
+    """A resolved step with what it takes for one target: lists of near points, compiled functions. Jobs carry one.
 
     Attributes
     ----------
-    split_merge : int
-        Moves after the sweep.
-    coupling : Coupling
-        By which two chains are run together.
+    resolved : Step
+        Its coupling is a `Coupling`, its `split_merge` a number, its `joint_updates` a `JointUpdates` or None.
     partners : int32 array
         Near points for split-merge moves; none: any two points make a move.
-    blocks : BlockPlan
-        Updates of blocks after the moves.
+    plan : BlockPlan
+        The joint updates.
     """
 
-    split_merge: int = 0
-    coupling: Coupling = field(default_factory=Independent)
+    resolved: Step = Step(Independent(), 0)
     partners: np.ndarray = field(default_factory=lambda: NO_PARTNERS, repr=False)
-    blocks: BlockPlan = field(default=NO_BLOCKS, repr=False)
+    plan: BlockPlan = field(default=NO_BLOCKS, repr=False)
+
+    def moves(self, target: Target) -> list[Move]:
+        """Return the moves of the step, in their order: a sweep first, draws of hyperparameters last."""
+        found = [moves.sweep(self.coupling)]
+        if self.split_merge > 0:
+            found.append(moves.split_merge(target, self.split_merge, self.partners))
+        if self.plan.number > 0:
+            found.append(moves.joint_updates(self.plan))
+        return [*found, moves.hyperparameters()] if target.numbers else found
 
     def stepper(self, target: Target) -> Stepper:
         """Return what one chain does as kernels take it, with room of its own."""
-        return stepper_of(target, self.split_merge, self.partners, self.blocks)
+        return moves.stepper_of(self.moves(target), target.model)
 
     def coupled(self, target: Target) -> Coupled:
         """Return what two chains do together as kernels take it."""
-        moves = moves_of(target, self.split_merge, self.blocks)
-        sweep = sweep_path if self.coupling.whole_sweeps else sweep_together
-        return Coupled((sweep, *[one.together for one in moves[1:]]), self.coupling.rule(target.n_points))
+        return Coupled(tuple(move.together for move in self.moves(target)), self.coupling.rule(target.n_points))
 
     def kernels(self, target: Target, coupled: bool = True) -> list[Kernel]:
-        """Return all compiled functions that one chain takes, and two, if they are `coupled`."""
-        stepper = self.stepper(target)
-        return [*stepper.moves, *([*self.coupled(target).moves, self.coupling.partner] if coupled else [])]
+        """Return all compiled functions that one chain takes, and those of two, if they are `coupled`."""
+        made = self.moves(target)
+        found = [kernel for move in made for kernel in (move.alone, *move.calls)]
+        return [*found, *[move.together for move in made], self.coupling.partner] if coupled else found
 
+    @property
+    def coupling(self) -> Coupling:
+        """By which two chains are run together."""
+        return cast(Coupling, self.resolved.coupling)
 
-class Move(NamedTuple):
-    """A move: its functions for one chain and for two, and what they work with."""
+    @property
+    def split_merge(self) -> int:
+        """Moves after the sweep."""
+        return cast(int, self.resolved.split_merge)
 
-    alone: Kernel
-    together: Kernel
-    room: Room
-
-
-def moves_of(
-    target: Target, split_merge: int, blocks: BlockPlan = NO_BLOCKS, partners: np.ndarray = NO_PARTNERS
-) -> list[Move]:
-    """Return the moves of a step in their order: a sweep, then others, and draws of unknown numbers last."""
-    moves = [Move(sweep_alone, sweep_together, Room())]
-    if split_merge > 0:
-        move = move_in_place if target.law.in_place else move_beside
-        room = room_for_moves(target.model, move, split_merge, partners)
-        moves.append(Move(split_merge_alone, split_merge_together, room))
-    if blocks.number > 0:
-        moves.append(Move(update_alone, update_together, room_for_updates(target.model, blocks)))
-    if target.numbers:
-        moves.append(Move(draw_alone, draw_together, Room()))
-    return moves
-
-
-def stepper_of(
-    target: Target, split_merge: int, partners: np.ndarray = NO_PARTNERS, blocks: BlockPlan = NO_BLOCKS
-) -> Stepper:
-    """Return what one chain does in a step as kernels take it, with room of its own."""
-    moves = moves_of(target, split_merge, blocks, partners)
-    rooms = tuple(one.room for one in moves)
-    return Stepper(tuple(one.alone for one in moves), rooms, len(moves), len(moves) - bool(target.numbers))
-
-
-def dealt_by(stepper: Stepper) -> int:
-    """Return how many points split-merge moves have dealt out so far."""
-    return sum(int(room.dealt[0]) for room in stepper.rooms if isinstance(room, SplitMerge))
+    @property
+    def joint_updates(self) -> JointUpdates | None:
+        """Joint updates after the moves."""
+        return cast("JointUpdates | None", self.resolved.joint_updates)
 
 
 def check_split_merge(target: Target, value: Any, name: str = "split_merge") -> int:

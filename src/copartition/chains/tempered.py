@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from copartition.chains.chain import advance_chain, chain_at, with_numbers
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
-from copartition.chains.step import Step, stepper_of
+from copartition.chains.step import BoundStep
+from copartition.core.room import NO_BLOCKS
 from copartition.core.state import Chain, Stepper
 from copartition.core.tempering import draw_uniform
 from copartition.targets.base import Target
@@ -37,11 +39,11 @@ class State(NamedTuple):
     random: np.ndarray
 
 
-def tempered_stepper(target: Target, step: Step, beta: float) -> Stepper:
-    """Return what a chain does at the power `beta` in place of `step`: all but blocks, with room of its own."""
+def tempered_stepper(target: Target, step: BoundStep, beta: float) -> Stepper:
+    """Return what a chain does at the power `beta` in place of `step`: all but joint updates, with room of its own."""
     if beta == 1.0:
         return step.stepper(target)
-    return stepper_of(target, step.split_merge, step.partners)
+    return replace(step, plan=NO_BLOCKS).stepper(target)
 
 
 def swap_probability(beta: float, below: float, log_likelihood: float, log_likelihood_below: float) -> float:
@@ -56,7 +58,7 @@ class Tempered:
     ----------
     target : Target
         An exchangeable one.
-    step : Step
+    step : BoundStep
         Of the run: what the first chain does. The others make tempered sweeps and as many moves.
     ladder : float64 array
         Powers from 1 down.
@@ -73,7 +75,7 @@ class Tempered:
         How many these were.
     """
 
-    def __init__(self, target: Target, step: Step, ladder: np.ndarray, state: State) -> None:
+    def __init__(self, target: Target, step: BoundStep, ladder: np.ndarray, state: State) -> None:
         own = [_level(target, beta, numbers) for beta, numbers in zip(ladder, state.numbers, strict=True)]
         self.chains = [chain_at(one, labels) for one, labels in zip(own, state.labels, strict=True)]
         self.accepted = np.zeros(len(ladder) - 1)
@@ -151,7 +153,9 @@ class _Level(NamedTuple):
         return bool(gap <= AGREE * self.sd)
 
 
-def choose_ladder(target: Target, step: Step, starts: tuple[Beginning, Beginning], random: np.ndarray) -> np.ndarray:
+def choose_ladder(
+    target: Target, step: BoundStep, starts: tuple[Beginning, Beginning], random: np.ndarray
+) -> np.ndarray:
     """Return powers from 1 down to one at which two chains from different starts have come together.
 
     Neighbours are so close that they would often swap, as far as a short run can tell; where they would not, another

@@ -47,14 +47,7 @@ def estimate(
     target_stderr: float | None,
     target_relative: float | None,
     tuned: bool,
-    lag: int | None,
-    burn_in: int | None,
-    min_sweeps: int | None,
-    max_sweeps: int | None,
     store: str | None,
-    dask: str | None,
-    processes: bool,
-    threads: int | None,
     **options: Any,
 ) -> None:
     """Estimate expectations under the posterior of a clustering, without bias.
@@ -66,7 +59,7 @@ def estimate(
         target = posterior_of(options)
         moving, wanted = moving_of(options), [functional_of(text, target.names) for text in functionals]
         try:
-            with _executor(dask, processes, threads) as executor, _warnings_as_lines():
+            with _executor(options) as executor, _warnings_as_lines():
                 t = None
                 if tuned:
                     t = cp.tune(target, wanted, seed=options["seed"], executor=executor, progress=True, **moving)
@@ -77,14 +70,11 @@ def estimate(
                     target_stderr=target_stderr,
                     target_relative=target_relative,
                     settings=t,
-                    burn_in=burn_in,
-                    min_sweeps=min_sweeps,
-                    lag=lag,
                     seed=options["seed"],
-                    max_sweeps=max_sweeps,
                     executor=executor,
                     store=store,
                     progress=True,
+                    **{name: options[name] for name in ("burn_in", "min_sweeps", "lag", "max_sweeps")},
                     **moving,
                 )
         except KeyboardInterrupt:
@@ -125,8 +115,9 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 @contextmanager
-def _executor(dask: str | None, processes: bool, threads: int | None) -> Iterator[Any]:
+def _executor(options: dict[str, Any]) -> Iterator[Any]:
     """Open what the options say that the run is to run on."""
+    dask, processes, threads = options["dask"], options["processes"], options["threads"]
     if sum([dask is not None, processes, threads is not None]) > 1:
         raise ValueError("Give one of --dask, --processes and --threads, not several.")
     if dask is None:

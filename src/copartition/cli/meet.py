@@ -16,7 +16,9 @@ from copartition.cli.posterior import data_line, posterior_of
 @model_options
 @click.option("--lag", default=100, show_default=True, help="Sweeps between the two chains of a pair.")
 @click.option("--replicates", default=500, show_default=True, help="Number of pairs of chains.")
-@click.option("--max-sweeps", default=100_000, show_default=True, help="The latest meeting time waited for.")
+@click.option(
+    "--max-sweeps", default=20_000, show_default=True, help="A cap on the sweeps of a pair, the lag included."
+)
 def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     """Run pairs of coupled chains until they meet, and say how long that took.
 
@@ -53,6 +55,7 @@ def _as_json(m: cp.MeetingTimes, needed: Any) -> dict[str, Any]:
         "max_sweeps": m.max_sweeps,
         "coupling": m.coupling,
         "split_merge": m.split_merge,
+        "joint_updates": m.joint_updates,
         "seed": m.seed,
         "sweeps_to_tv_0.01": None if needed is None else {"value": needed.value, "high": needed.high},
     }

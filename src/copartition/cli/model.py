@@ -42,7 +42,12 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--split-merge",
             help="Split-merge moves after every sweep, or auto.  [default: auto; 0 if a coupling is named]",
         ),
-        click.option("--blocks", type=int, help="Updates of blocks after every sweep.  [default: 0]"),
+        click.option(
+            "--joint-updates",
+            metavar="NUMBER[:points=I,J-K,...][:tries=N][:least=N][:most=N]",
+            help="Joint updates of near points after every sweep, and which points, in how many ways, how many at a "
+            "time.  [default: 0; some for networks if no coupling is named]",
+        ),
         click.option("--metric", default="hamming", show_default=True, help="Of transport: hamming or vi."),
         click.option("--nugget", default=0.0, show_default=True, help="Probability of an independent update."),
         click.option(
@@ -64,12 +69,75 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def moving_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that say how chains move and where they start."""
-    return {
-        "coupling": _coupling_of(options),
-        "split_merge": _split_merge_of(options["split_merge"]),
-        "blocks": options["blocks"],
-        "init": _init_of(options),
-    }
+    return {"step": step_of(options), "init": _init_of(options)}
+
+
+def step_of(options: dict[str, Any]) -> cp.Step:
+    """Return the step that options give, as it is written; `step_options` writes them."""
+    return cp.Step(
+        _coupling_of(options), _split_merge_of(options["split_merge"]), _joint_updates_of(options["joint_updates"])
+    )
+
+
+def step_options(step: cp.Step, init: Any) -> str:
+    """Return the options that give a resolved step and a start; what they cannot say is an error.
+
+    Examples
+    --------
+    >>> step_options(cp.Step("path", 4, cp.JointUpdates(20, points=[0, 1, 2, 7], most=8)), "one_cluster")
+    '--coupling path --split-merge 4 --joint-updates 20:points=0-2,7:most=8 --init one_cluster'
+    """
+    coupling: Any = step.coupling
+    words = ["--coupling", coupling.name]
+    words += ["--metric", coupling.metric] if getattr(coupling, "metric", "hamming") != "hamming" else []
+    words += ["--nugget", f"{coupling.nugget:.17g}"] if coupling.nugget else []
+    words += ["--split-merge", str(step.split_merge)]
+    words += ["--joint-updates", _joint_updates_in_words(step.joint_updates)] if step.joint_updates else []
+    if isinstance(init, cp.Start):
+        words += ["--init", str(init.init), "--start-sweeps", str(init.sweeps)]
+        words += ["--start-split-merge", str(init.split_merge)]
+    else:
+        words += ["--init", str(init)]
+    return " ".join(words)
+
+
+def _joint_updates_in_words(updates: Any) -> str:
+    """Return joint updates as the option takes them: what differs from the default is said."""
+    words = [str(updates.number)]
+    if updates.points is not None:
+        points = np.array(updates.points)
+        runs = np.split(points, np.flatnonzero(np.diff(points) > 1) + 1)
+        words.append("points=" + ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs))
+    usual = cp.JointUpdates(updates.number)
+    details = {name: getattr(updates, name) for name in ("tries", "least", "most")}
+    words += [f"{name}={value}" for name, value in details.items() if value != getattr(usual, name)]
+    return ":".join(words)
+
+
+def _joint_updates_of(text: str | None) -> cp.JointUpdates | None:
+    if text is None:
+        return None
+    number, *parts = text.split(":")
+    try:
+        details: dict[str, Any] = {}
+        for part in parts:
+            name, _, value = part.partition("=")
+            if name not in ("points", "tries", "least", "most") or name in details:
+                raise ValueError
+            details[name] = _points_of(value) if name == "points" else int(value)
+        count = int(number)
+    except ValueError:
+        raise click.UsageError(
+            "--joint-updates must be a number, with details such as 20:points=0-9,14:tries=4:least=4:most=12 if need "
+            f"be, got {text!r}."
+        ) from None
+    return cp.JointUpdates(count, **details)
+
+
+def _points_of(text: str) -> list[int]:
+    """Return the points that words such as ``0-9,14`` stand for."""
+    ends = [[int(end) for end in run.split("-")] for run in text.split(",")]
+    return [point for run in ends for point in range(run[0], run[-1] + 1)]
 
 
 def _coupling_of(options: dict[str, Any]) -> cp.Coupling | None:

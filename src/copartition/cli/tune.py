@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 import copartition as cp
-from copartition.cli.model import functional_of, functional_option, model_options, moving_of, one_sentence_errors
+from copartition.cli.model import (
+    functional_of,
+    functional_option,
+    model_options,
+    moving_of,
+    one_sentence_errors,
+    step_options,
+)
 from copartition.cli.posterior import data_line, posterior_of
 
 
@@ -16,7 +24,9 @@ from copartition.cli.posterior import data_line, posterior_of
 @model_options
 @functional_option
 @click.option("--pairs", default=400, show_default=True, help="Pairs of chains in the last part of the pilot.")
-@click.option("--max-sweeps", default=20_000, show_default=True, help="The most sweeps of a pair.")
+@click.option(
+    "--max-sweeps", default=20_000, show_default=True, help="A cap on the sweeps of a pair, the lag included."
+)
 @click.option("--stderr", type=float, help="Also say how many replicates this standard error takes.")
 def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: float | None, **options: Any) -> None:
     """Run a pilot, and recommend lag, burn-in and min-sweeps for copartition estimate.
@@ -47,19 +57,22 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
         )
     click.echo(
         f"Use them: copartition estimate ... --lag {t.lag} --burn-in {t.burn_in} --min-sweeps {t.min_sweeps} "
-        f"--coupling {t.coupling.name} --split-merge {t.split_merge}"
+        + step_options(t.step, t.init)
         + ("" if replicates is None else f" --replicates {replicates}")
     )
     click.echo(data_line(options, target))
 
 
 def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:
+    updates: Any = t.step.joint_updates
     return {
         "lag": t.lag,
         "burn_in": t.burn_in,
         "min_sweeps": t.min_sweeps,
         "coupling": repr(t.coupling),
         "split_merge": t.split_merge,
+        "joint_updates": None if updates is None else asdict(updates),
+        "init": str(t.init),
         "inefficiency": t.inefficiency,
         "sweeps": t.sweeps,
         "seconds": t.seconds,

@@ -69,8 +69,13 @@ float1, float2, int1, int2 = Array("float64", 1), Array("float64", 2), Array("in
 uint1, uint2, short1, ushort2 = Array("uint64", 1), Array("uint64", 2), Array("int16", 1), Array("uint16", 2)
 narrow1, narrow2 = Array("int32", 1), Array("int32", 2)
 
-Float1, Float2, Int1, Int2 = (Annotated[np.ndarray, kind] for kind in (float1, float2, int1, int2))
-UInt2, UShort2, Narrow2 = (Annotated[np.ndarray, kind] for kind in (uint2, ushort2, narrow2))
+Float1 = Annotated[np.ndarray, float1]
+Float2 = Annotated[np.ndarray, float2]
+Int1 = Annotated[np.ndarray, int1]
+Int2 = Annotated[np.ndarray, int2]
+UInt2 = Annotated[np.ndarray, uint2]
+UShort2 = Annotated[np.ndarray, ushort2]
+Narrow2 = Annotated[np.ndarray, narrow2]
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)

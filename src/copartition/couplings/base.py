@@ -41,6 +41,8 @@ class Coupling:
     (True, True)
     >>> cp.Maximal(nugget=0.01).nugget
     0.01
+    >>> cp.Maximal() == cp.Maximal(), cp.Maximal() == cp.Maximal(nugget=0.01)
+    (True, False)
     """
 
     name: str
@@ -71,6 +73,18 @@ class Coupling:
 
     def _shown(self) -> dict[str, Any]:
         return {"nugget": self.nugget} if self.nugget else {}
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return all that tells couplings of one class apart; compiled functions follow from it."""
+        return {name: value for name, value in vars(self).items() if not isinstance(value, Kernel)}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Coupling):
+            return NotImplemented
+        return type(self) is type(other) and self._parameters() == other._parameters()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.nugget))
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{key}={value!r}" for key, value in self._shown().items())

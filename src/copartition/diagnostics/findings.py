@@ -179,7 +179,7 @@ def _unmet(e: Replicates) -> list[Finding]:
         " Both chains visit the same partitions, so it is the coupling that is slow; the ordinary averages are likely "
         "to be near the truth."
     )
-    advice = "Take a larger max_sweeps, or let settings='auto' (copartition tune) choose lag, blocks and moves."
+    advice = "Take a larger max_sweeps, or let settings='auto' (copartition tune) choose lag and step."
     return [Finding(CAUTION, "Chains agree, the coupling is slow", text, advice)]
 
 

@@ -24,11 +24,11 @@ not timed, so that the choice is the same everywhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from copartition.chains.neighbours import BlockUpdates
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import start_of_tail
 from copartition.display import Displayed, draw
@@ -82,8 +82,10 @@ class Tuned(Displayed):
     ----------
     lag, burn_in, min_sweeps : int
         What is recommended.
-    coupling, split_merge, blocks, init
-        What the pilot was run with, and `estimate` is going to be.
+    step : Step
+        What the pilot found to be cheapest, and `estimate` is going to make; resolved, so that no part is left out.
+    init : str, array of int or Start
+        Where chains of the pilot started, and those of `estimate` are going to.
     inefficiency : float
         Predicted work for a given precision, in multiples of what an ordinary chain needs after a free burn-in.
     sweeps, seconds : float
@@ -116,9 +118,7 @@ class Tuned(Displayed):
     lag: int
     burn_in: int
     min_sweeps: int
-    coupling: Coupling
-    split_merge: int
-    blocks: BlockUpdates | None
+    step: Step
     init: Any
     inefficiency: float
     sweeps: float
@@ -131,6 +131,16 @@ class Tuned(Displayed):
     pilot_seconds: float
     reasons: list[str]
     modes: Modes | None = None
+
+    @property
+    def coupling(self) -> Coupling:
+        """The coupling of the step."""
+        return cast(Coupling, self.step.coupling)
+
+    @property
+    def split_merge(self) -> int:
+        """The number of split-merge moves of the step."""
+        return cast(int, self.step.split_merge)
 
     def stderr(self, replicates: int) -> np.ndarray:
         """Return the standard errors that so many replicates are predicted to give."""
@@ -146,11 +156,11 @@ class Tuned(Displayed):
         shown = ", ".join(
             f"{name} {error:.2g}" for name, error in list(zip(self.components, errors, strict=True))[:4]
         ) + (" and more" if len(self.components) > 4 else "")
-        blocks = "" if self.blocks is None else f", blocks {self.blocks}"
+        updates = "" if self.step.joint_updates is None else f", joint_updates {self.step.joint_updates}"
         return "\n".join(
             [
                 f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}; "
-                f"coupling {self.coupling!r}, split_merge {self.split_merge}{blocks}",
+                f"coupling {self.coupling!r}, split_merge {self.split_merge}{updates}",
                 *[f"- {reason}" for reason in self.reasons],
                 *([] if self.modes is None else [f"- {self.modes.finding}"]),
                 f"A replicate costs about {self.sweeps:.0f} sweeps and {self.seconds:.2g} CPU seconds.",
@@ -165,6 +175,7 @@ class Tuned(Displayed):
 
     def __repr__(self) -> str:
         moves = f"coupling={self.coupling!r}, split_merge={self.split_merge}"
+        moves += "" if self.step.joint_updates is None else f", joint_updates={self.step.joint_updates}"
         return f"<Tuned: lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}, {moves}>"
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ from copartition.view.palette import INK, MUTED, dots_of, line_of
 BUDGET = 1_800  # single-chain sweeps that the authors' 90 seconds bought
 PIECE = 50  # processes in a piece of work that is kept
 CHAINS = 10
+STEP = cp.Step(split_merge="auto", joint_updates=0)  # of our arm: what the package does by itself
 ARMS = {
     name: line_of(number) | dots_of(number)
     for name, number in (("authors' coupled chains", 1), ("single chains", 2), ("ours", 0))
@@ -143,10 +144,10 @@ def _ours(reproduction: Reproduction, posterior: cp.Mixture, section: Section) -
     h = cp.largest_clusters(1)
 
     def pilot(piece: int) -> dict[str, Any]:
-        t = cp.tune(posterior, h, pairs=reproduction.scale.pilot, seed=reproduction.seed, executor=1)
+        t = cp.tune(posterior, h, pairs=reproduction.scale.pilot, step=STEP, seed=reproduction.seed, executor=1)
         return {"burn_in": t.burn_in, "sweeps": t.pilot_sweeps, "split_merge": t.split_merge}
 
-    (tuned,) = reproduction.each("Figure 2B, tuning", pilot, 1, _key(posterior, reproduction.scale.pilot, "by itself"))
+    (tuned,) = reproduction.each("Figure 2B, tuning", pilot, 1, _key(posterior, reproduction.scale.pilot, repr(STEP)))
     burn_in = tuned["burn_in"]
     min_sweeps = max(2 * burn_in, BUDGET - burn_in)
 
@@ -159,6 +160,7 @@ def _ours(reproduction: Reproduction, posterior: cp.Mixture, section: Section) -
             burn_in=burn_in,
             lag=burn_in,
             min_sweeps=min_sweeps,
+            step=STEP,
             seed=_seed(reproduction, 2, piece),
             executor=1,
         )

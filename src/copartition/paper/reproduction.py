@@ -170,7 +170,7 @@ class Reproduction:
         """Return a short text that differs between runs that cannot share a store."""
         given = {key: repr(value) for key, value in arguments.items() if key not in {"replicates", "settings"}}
         tuned = arguments.get("settings")
-        settings = [] if tuned is None else [tuned.lag, tuned.burn_in, tuned.min_sweeps]
+        settings = [] if tuned is None else [tuned.lag, tuned.burn_in, tuned.min_sweeps, repr(tuned.step)]
         text = json.dumps([target.fingerprint, self.seed, cp.__version__, given, settings], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

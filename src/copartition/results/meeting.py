@@ -72,7 +72,7 @@ class MeetingTimes(Displayed):
     seed: int
     coupling: str
     split_merge: int = 0
-    blocks: int = 0
+    joint_updates: int = 0
     same_start: bool = False
 
     @property
@@ -102,7 +102,7 @@ class MeetingTimes(Displayed):
         coupled = self.meeting_times - self.lag
         mean, median, q95 = coupled.mean(), np.median(coupled), np.quantile(coupled, 0.95)
         moves = f", {self.split_merge} split-merge moves a sweep" if self.split_merge else ""
-        moves += f", {self.blocks} updates of blocks" if self.blocks else ""
+        moves += f", {self.joint_updates} joint updates" if self.joint_updates else ""
         lines = [
             f"{len(coupled)} pairs, coupling {self.coupling}{moves}, lag {self.lag}",
             f"sweeps to meet   mean {mean:.1f}   median {median:.0f}   95 % {q95:.0f}   largest {coupled.max()}",

@@ -101,7 +101,7 @@ class Store:
 
     def _read_description(self) -> dict[str, Any]:
         rows = self._open.execute("SELECT key, value FROM description").fetchall()
-        return _with_names({key: json.loads(value, object_hook=_decode) for key, value in rows})
+        return _with_step(_with_names({key: json.loads(value, object_hook=_decode) for key, value in rows}))
 
     def append(self, results: Outcomes) -> None:
         """Add replicates, all of them or, if that fails, none."""
@@ -313,6 +313,18 @@ def _with_names(description: dict[str, Any]) -> dict[str, Any]:
         for about in description["functionals"]:
             about["components"] = names[begin : begin + about["size"]]
             begin += about["size"]
+    return description
+
+
+def _with_step(description: dict[str, Any]) -> dict[str, Any]:
+    """Return a description with the step in one place: former stores have its parts in several."""
+    if "step" not in description and "coupling" in description:
+        settings = description.get("settings", {})
+        description["step"] = {
+            "coupling": description.pop("coupling"),
+            "split_merge": settings.pop("split_merge", 0),
+            "joint_updates": settings.pop("blocks", 0) or None,
+        }
     return description
 
 

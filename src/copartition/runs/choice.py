@@ -1,106 +1,174 @@
-"""From the arguments of a call to a job: what was given, what `tune` recommends, what is the default."""
+"""From the arguments of a call to a job: what was given, what `tune` recommends, what is the default.
+
+All that a call leaves out is decided here, once. What comes out, a `Choice`, has no gaps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
-from copartition.chains.neighbours import BlockUpdates
-from copartition.chains.start import check_start
+from copartition.chains.start import check_start, read_init
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, bind_all
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import BURN_IN, LAG, MIN_SWEEPS, bind, given_step, resolve
 from copartition.runs.pilot import tune
 from copartition.runs.replicates import UNBOUNDED, Job, Settings
+from copartition.runs.workers import Where
 from copartition.targets.base import Target, check_target
-from copartition.validation import integer, shorten
+from copartition.validation import check_names, integer, shorten
+
+
+class How(TypedDict, total=False):
+    """How chains run: arguments that `estimate`, `estimate_within` and `consensus` share.
+
+    All may be left out. `estimate` says more of each.
+
+    Attributes
+    ----------
+    burn_in, min_sweeps : int
+        From which sweep on a replicate averages, and to which: 100 and 500 if left out.
+    lag : int
+        Sweeps that the first chain of a pair is ahead of the second: 100 if left out.
+    max_sweeps : int
+        A cap on the sweeps of a pair, the lag included: none if left out.
+    init : str, array of int or Start
+        Where chains start: where the target says if left out.
+    coupling : str or Coupling
+    split_merge : int or "auto"
+        Short for ``step=Step(coupling, split_merge)``, see `Step`.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> how: cp.How = {"burn_in": 5, "min_sweeps": 50, "lag": 5, "coupling": "transport"}
+    >>> cp.estimate(posterior, cp.n_clusters(), replicates=10, seed=1, **how).made_by["settings"]["lag"]
+    5
+    """
+
+    burn_in: int | None
+    min_sweeps: int | None
+    lag: int | None
+    max_sweeps: int | None
+    init: Any
+    coupling: str | Coupling | None
+    split_merge: int | str | None
+
+
+def check_how(function: Callable[..., Any], how: How, without: tuple[str, ...] = ()) -> None:
+    """Refuse arguments among those that say how chains run which do not.
+
+    Parameters
+    ----------
+    function : callable
+        Which was called with them.
+    how : How
+    without : tuple of str
+        Those that the function does not take.
+    """
+    check_names(function, how, [name for name in How.__annotations__ if name not in without])
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How pairs are run; None where nothing was chosen."""
+    """How pairs are run, all of it decided.
 
-    burn_in: int | None = None
-    min_sweeps: int | None = None
-    lag: int | None = None
-    coupling: str | Coupling | None = None
-    split_merge: int | str | None = None
-    blocks: int | BlockUpdates | None = None
-    init: Any = None
+    Attributes
+    ----------
+    settings : Settings
+    step : Step
+        Resolved for the target.
+    init : str, array of int or Start
+    modes : Modes, optional
+        What the pilot found, if there was one that looked.
+    """
+
+    settings: Settings
+    step: Step
+    init: Any
     modes: Modes | None = None
 
-    def arguments(self) -> dict[str, Any]:
-        """Return what was chosen as the arguments of `estimate`."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "modes"}
 
-    def completed(
-        self, settings: Tuned | str | None, target: Target, functional: Any, seed: int, executor: Any, progress: bool
-    ) -> Choice:
-        """Return the choice with settings, or else defaults, for what was not chosen.
+def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, where: Where) -> Choice:
+    """Return what a call chooses: what is given, then what settings say, then the defaults.
 
-        A pilot, where one has to be run, runs where the estimate does.
-        """
-        if isinstance(settings, str):
-            if settings != "auto":
-                raise ValueError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
-            settings = tune(
-                target,
-                functional,
-                coupling=self.coupling,
-                split_merge=self.split_merge,
-                blocks=self.blocks,
-                init=self.init,
-                seed=seed,
-                executor=executor,
-                progress=progress,
-            )
-        if settings is None:
-            settings_or_defaults: Any = DEFAULTS
-        elif isinstance(settings, Tuned):
-            settings_or_defaults = settings
-        else:
-            raise TypeError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
-        chosen = {
-            name: getattr(settings_or_defaults, name) if getattr(self, name) is None else getattr(self, name)
-            for name in self.__dataclass_fields__
-        }
-        return Choice(**chosen)
+    Parameters
+    ----------
+    target : Target
+    functional : Functional or sequence of Functional, optional
+        For the pilot, where one has to be run; it runs where the estimate does.
+    how : How
+    step : Step, optional
+    settings : Tuned or "auto", optional
+    where : Where
+    """
+    check_target(target)
+    init = how.get("init")
+    given = given_step(step, how.get("coupling"), how.get("split_merge"))
+    if isinstance(settings, str):
+        if settings != "auto":
+            raise ValueError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
+        run = {"seed": where.seed, "executor": where.executor, "progress": where.progress}
+        settings = tune(target, functional, step=given, init=init, **run)
+    if settings is None:
+        return Choice(_settings(how, BURN_IN, MIN_SWEEPS, LAG), resolve(target, given), read_init(target, init))
+    if not isinstance(settings, Tuned):
+        raise TypeError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
+    if given.coupling is None:  # otherwise it is the whole step
+        known = settings.step
+        given = Step(
+            known.coupling,
+            known.split_merge if given.split_merge is None else given.split_merge,
+            known.joint_updates if given.joint_updates is None else given.joint_updates,
+        )
+    return Choice(
+        _settings(how, settings.burn_in, settings.min_sweeps, settings.lag),
+        resolve(target, given),
+        settings.init if init is None else read_init(target, init),
+        settings.modes,
+    )
 
 
-DEFAULTS = Choice(burn_in=100, min_sweeps=500, lag=100)
+def _settings(how: How, burn_in: int, min_sweeps: int, lag: int) -> Settings:
+    """Return settings: those that are given, and these otherwise."""
+    given = {name: how.get(name) for name in ("burn_in", "min_sweeps", "lag", "max_sweeps")}
+    every = {"burn_in": burn_in, "min_sweeps": min_sweeps, "lag": lag, "max_sweeps": UNBOUNDED}
+    return check_settings(**every | {name: value for name, value in given.items() if value is not None})
+
+
+def check_settings(burn_in: Any, min_sweeps: Any, lag: Any, max_sweeps: Any = UNBOUNDED) -> Settings:
+    """Return settings that make sense."""
+    found = Settings(
+        integer("burn_in", burn_in, 0),
+        integer("min_sweeps", min_sweeps, 0),
+        integer("lag", lag, 1),
+        integer("max_sweeps", max_sweeps, 1),
+    )
+    if found.burn_in > found.min_sweeps:
+        raise ValueError(f"burn_in must be at most min_sweeps, {found.min_sweeps}, got {found.burn_in}.")
+    least = max(found.lag, found.min_sweeps)
+    if found.max_sweeps < least:
+        raise ValueError(f"max_sweeps must be at least the lag and min_sweeps, {least}, got {found.max_sweeps}.")
+    return found
 
 
 def make_job(
-    target: Target,
-    functional: Functional | Sequence[Functional],
-    choice: Choice,
-    seed: int,
-    max_sweeps: int | None,
-    keeps_all: bool = False,
+    target: Target, functional: Functional | Sequence[Functional], choice: Choice, seed: Any, keeps_all: bool = False
 ) -> Job:
-    """Return the job of a complete choice, if it makes sense; all values are kept if `keeps_all`."""
+    """Return the job of a choice; all values are kept if `keeps_all`."""
     check_target(target)
-    burn_in = integer("burn_in", choice.burn_in, 0)
-    min_sweeps = integer("min_sweeps", choice.min_sweeps, 0)
-    lag = integer("lag", choice.lag, 1)
-    if burn_in > min_sweeps:
-        raise ValueError(f"burn_in must be at most min_sweeps, {min_sweeps}, got {burn_in}.")
-    if max_sweeps is not None:
-        max_sweeps = integer("max_sweeps", max_sweeps, 1)
-        if max_sweeps < max(lag, min_sweeps):
-            raise ValueError(
-                f"max_sweeps must be at least the lag and min_sweeps, {max(lag, min_sweeps)}, got {max_sweeps}."
-            )
-    step = choose_step(target, choice.coupling, choice.split_merge, choice.blocks)
+    step = bind(target, choice.step)
     target, functionals = bind_all(target, as_list(functional))
     return Job(
         target=target,
         functionals=tuple(f.kept() for f in functionals) if keeps_all else functionals,
         step=step,
         start=check_start(target, choice.init),
-        settings=Settings(burn_in, min_sweeps, lag, UNBOUNDED if max_sweeps is None else max_sweeps),
+        settings=choice.settings,
         seed=integer("seed", seed, 0),
     )

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from copartition.chains.step import Step
 from copartition.diagnostics.evidence import Comparison, comparison_of
+from copartition.runs.defaults import MAX_SWEEPS
 from copartition.runs.evidence import log_evidence
 from copartition.runs.powers import EVIDENCE, OF_COMPARISON, EvidenceError
 from copartition.runs.workers import lasting
@@ -21,7 +23,9 @@ def compare(
     *,
     method: str = "coupled",
     particles: int = 200,
-    max_sweeps: int = 20_000,
+    step: Step | None = None,
+    init: Any = None,
+    max_sweeps: int = MAX_SWEEPS,
     max_seconds: float | None = None,
     seed: int = 0,
     executor: Any = None,
@@ -35,8 +39,8 @@ def compare(
         By name. They must be of the same data, in the same units: the evidence is a density of the data.
     target_stderr : float
         Of each log evidence; a difference of two has 1.4 times as much.
-    method, particles, max_sweeps, max_seconds, executor, progress
-        See `log_evidence`; `max_seconds` are those of one model.
+    method, particles, step, init, max_sweeps, max_seconds, executor, progress
+        See `log_evidence`; `max_seconds` are those of one model. A step is resolved for each of them.
     seed : int
         Every model has random numbers of its own, so that log evidences are independent.
 
@@ -65,6 +69,8 @@ def compare(
                     target_stderr,
                     method=method,
                     particles=particles,
+                    step=step,
+                    init=init,
                     max_sweeps=max_sweeps,
                     max_seconds=max_seconds,
                     seed=int.from_bytes(words.tobytes(), "little"),

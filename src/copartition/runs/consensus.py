@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from copartition.answers import Estimate
-from copartition.chains.neighbours import BlockUpdates
-from copartition.chains.start import check_start
-from copartition.couplings.base import Coupling
+from copartition.chains.start import check_start, read_init
+from copartition.chains.step import Step
 from copartition.diagnostics.consensus import (
     METRICS,
     Consensus,
@@ -38,20 +37,20 @@ from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, cluster_similarity, distance_to, memberships
 from copartition.partition import canonical
 from copartition.results import Replicates
-from copartition.runs.choice import Choice, make_job
-from copartition.runs.defaults import choose_step
+from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job
+from copartition.runs.defaults import MAX_SWEEPS, bind, read_step
 from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
 from copartition.runs.pilot import TuningError
+from copartition.runs.replicates import UNBOUNDED
 from copartition.runs.sampling import DrawJob, run_chains
 from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.stopping import MOST as MOST_REPLICATES
-from copartition.runs.workers import lasting
+from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
 PILOT_LAG = 50
-MOST_SWEEPS = 20_000  # of a pair of the pilot
 LEAST_BURN_IN = 20
 FEW = 32  # replicates of a round where most pairs of the pilot did not meet: more would not make it unbiased
 PARTS = int.from_bytes(b"consensu", "big")  # of the key of random streams
@@ -99,28 +98,25 @@ def effort_for(n_points: int) -> Effort:
 
 
 def consensus(
-    posterior: Target | Replicates,
+    target: Target | Replicates,
     loss: str = "vi",
     *,
     replicates: int = 200,
     target_stderr: float | None = None,
     also: Functional | Sequence[Functional] = (),
     settings: Tuned | str | None = None,
-    coupling: str | Coupling | None = None,
-    split_merge: int | str | None = None,
-    blocks: int | BlockUpdates | None = None,
-    init: Any = None,
-    max_sweeps: int | None = None,
+    step: Step | None = None,
     starts: int | None = None,
     seed: int = 0,
     executor: Any = None,
     progress: bool = False,
+    **how: Unpack[How],
 ) -> Consensus:
     """Return the clustering with the least posterior expected loss, and how sure it is.
 
     Parameters
     ----------
-    posterior : Target or Replicates
+    target : Target or Replicates
         A posterior: all that it takes is run here, and the expected loss is unbiased. Or an estimate of
         `co_clustering`, alone or among others, from which the clustering follows without another run: by the lower
         bound of the expected variation of information, or, if `distance_to` some partitions was estimated too, with
@@ -137,19 +133,26 @@ def consensus(
     also : Functional or sequence of Functional, optional
         What is estimated besides, up to three: ``Consensus.chosen_by`` has it, from the replicates of the second round.
     settings : Tuned or "auto", optional
-        How replicates are run, see `estimate`; left out, a small pilot decides: the burn-in is what the slowest of 16
-        pairs (4 of more than 20,000 points) took to meet.
-    coupling, split_merge, blocks, init
-        See `meeting_times`.
-    max_sweeps : int, optional
-        A cap on the sweeps of a pair. Pairs that have not met by then make all numbers biased, which the result says
-        (`Consensus.censored`). Left out, there is none, and where pairs of the pilot do not meet at all an error
-        says so.
+        How replicates are run, see `estimate`. If neither this nor `burn_in`, `min_sweeps` or `lag` is given, a small
+        pilot decides: the burn-in is what the slowest of 16 pairs (4 of more than 20,000 points) took to meet.
+    step : Step, optional
+        What chains do in a step, see `meeting_times`.
     starts : int, optional
         Number of random orders in which the search places points; left out, fewer where there are more points.
     seed : int
     executor, progress
         See `estimate`.
+    **how
+        How chains run, see `How`.
+
+    Other Parameters
+    ----------------
+    burn_in, min_sweeps, lag, init, coupling, split_merge
+        See `estimate`.
+    max_sweeps : int, optional
+        A cap on the sweeps of a pair, the lag included. Pairs that have not met by then make all numbers biased, which
+        the result says (`Consensus.censored`). Left out, there is none, and where pairs of the pilot do not meet within
+        20,000 sweeps an error says so.
 
     Returns
     -------
@@ -167,25 +170,26 @@ def consensus(
     True
     """
     check_loss(loss)
-    if not isinstance(posterior, Target):
-        return consensus_of(check_estimate(posterior), loss, starts=starts, seed=seed)
-    check_target(posterior)
+    check_how(consensus, how)
+    if not isinstance(target, Target):
+        return consensus_of(check_estimate(target), loss, starts=starts, seed=seed)
+    check_target(target)
     replicates, seed = integer("replicates", replicates, 2), integer("seed", seed, 0)
     rule = stopping_rule(replicates, target_stderr, None)
     besides = as_list(also) if also else []
-    effort = effort_for(posterior.n_points)
-    if max_sweeps is not None:
-        max_sweeps = integer("max_sweeps", max_sweeps, effort.horizon + 1)
-    given = Choice(coupling=coupling, split_merge=split_merge, blocks=blocks, init=init)
+    effort = effort_for(target.n_points)
     with lasting(executor) as place:
-        common = {"executor": place, "progress": progress}
-        choice, most = _choice(posterior, given, settings, effort, max_sweeps, seed, common)
-        draws = _draw(posterior, choice, effort, _seed(seed, 1), common)
+        where = Where(place, progress, seed)
+        if settings is None and not any(how.get(name) is not None for name in ("burn_in", "min_sweeps", "lag")):
+            choice, most = _choice(target, how, step, effort, where)
+        else:
+            choice, most = choose(target, None, how, step, settings, where), MOST_REPLICATES
+        draws = _draw(target, choice, effort, replace(where, seed=_seed(seed, 1)))
         candidates = _candidates(draws, loss, effort, starts, seed)
 
         def run(rule: FixedNumber | UntilPrecise, functionals: list[Functional], part: int) -> Estimate:
-            job = make_job(posterior, functionals, choice, _seed(seed, part), max_sweeps)
-            return run_until(replace(rule, most=min(rule.most, most)), job, choice, **common)
+            job = make_job(target, functionals, choice, _seed(seed, part))
+            return run_until(replace(rule, most=min(rule.most, most)), job, choice, executor=place, progress=progress)
 
         first_look = replicates if target_stderr is None else min(replicates, FIRST)
         second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2)
@@ -198,7 +202,7 @@ def consensus(
             cluster_similarity(best),
         ]
         third = run(replace(rule, only=0) if isinstance(rule, UntilPrecise) else rule, functionals, 3)
-    nodes = getattr(posterior, "nodes", None) or posterior.names
+    nodes = getattr(target, "nodes", None) or target.names
     return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
 
 
@@ -208,29 +212,26 @@ def _seed(seed: int, part: int) -> int:
     return int.from_bytes(words.tobytes(), "little")
 
 
-def _choice(
-    target: Target,
-    given: Choice,
-    settings: Any,
-    effort: Effort,
-    cap: int | None,
-    seed: int,
-    common: dict[str, Any],
-) -> tuple[Choice, int]:
-    """Return how chains and pairs are run, as given or as long as a few pairs took to meet, and the most replicates."""
-    if settings is not None:
-        return given.completed(settings, target, None, seed, common["executor"], common["progress"]), MOST_REPLICATES
-    how = {name: getattr(given, name) for name in ("coupling", "split_merge", "blocks", "init")}
-    pilot: dict[str, Any] = {
-        "replicates": effort.pairs,
-        "lag": PILOT_LAG if cap is None else min(PILOT_LAG, cap),
-        "max_sweeps": MOST_SWEEPS if cap is None else cap,
-        "seed": _seed(seed, 0),
-    }
-    m = meeting_times(target, **pilot, **how, **common)
+def _choice(target: Target, how: How, step: Any, effort: Effort, where: Where) -> tuple[Choice, int]:
+    """Return how chains and pairs are run, as long as a few pairs took to meet, and the most replicates."""
+    cap, init = how.get("max_sweeps"), read_init(target, how.get("init"))
+    if cap is not None:
+        cap = integer("max_sweeps", cap, effort.horizon + 1)
+    resolved = read_step(target, step, how.get("coupling"), how.get("split_merge"))
+    m = meeting_times(
+        target,
+        replicates=effort.pairs,
+        step=resolved,
+        lag=PILOT_LAG if cap is None else min(PILOT_LAG, cap),
+        init=init,
+        max_sweeps=MAX_SWEEPS if cap is None else cap,
+        seed=_seed(where.seed, 0),
+        executor=where.executor,
+        progress=where.progress,
+    )
     if m.censored and cap is None:
         raise TuningError(
-            f"{m.censored} of {effort.pairs} pairs of the pilot did not meet within {MOST_SWEEPS:,} sweeps, so that no "
+            f"{m.censored} of {effort.pairs} pairs of the pilot did not meet within {MAX_SWEEPS:,} sweeps, so that no "
             "unbiased consensus can be had in reasonable time: try more split_merge moves or another init, give "
             "settings to run them for as long as it takes, or max_sweeps for a biased one."
         )
@@ -238,19 +239,20 @@ def _choice(
     if cap is not None:
         burn_in = min(burn_in, cap // (effort.horizon + 1))  # so that pairs have time to meet after the horizon
     most = FEW if 2 * m.censored > effort.pairs else MOST_REPLICATES
-    return Choice(burn_in, effort.horizon * burn_in, burn_in, **how), most
+    settings = check_settings(burn_in, effort.horizon * burn_in, burn_in, UNBOUNDED if cap is None else cap)
+    return Choice(settings, resolved, init), most
 
 
 # --- clusterings from chains -----------------------------------------------------------------------------------------
 
 
-def _draw(target: Target, choice: Choice, effort: Effort, seed: int, common: dict[str, Any]) -> np.ndarray:
+def _draw(target: Target, choice: Choice, effort: Effort, where: Where) -> np.ndarray:
     """Return clusterings from ordinary chains (draws, points)."""
-    step = choose_step(target, choice.coupling, choice.split_merge, choice.blocks)
-    burn_in = choice.burn_in or LEAST_BURN_IN
+    step = bind(target, choice.step)
+    burn_in = choice.settings.burn_in or LEAST_BURN_IN
     thin = max(1, burn_in // effort.thinning)
-    job = DrawJob(target, step, check_start(target, choice.init), burn_in, thin, effort.draws, seed)
-    draws, _ = run_chains(job, effort.chains, common["executor"], common["progress"], "chains")
+    job = DrawJob(target, step, check_start(target, choice.init), burn_in, thin, effort.draws, where.seed)
+    draws, _ = run_chains(job, effort.chains, where.executor, where.progress, "chains")
     return draws.reshape(-1, target.n_points)
 
 

@@ -11,20 +11,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from copartition.answers import Estimate
 from copartition.chains.chain import advance_chain, record_chain
-from copartition.chains.neighbours import BlockUpdates
-from copartition.chains.start import start_chain
+from copartition.chains.start import read_init, start_chain
+from copartition.chains.step import Step
 from copartition.core.random import stream
-from copartition.couplings.base import Coupling
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
 from copartition.results import Outcomes
-from copartition.runs.choice import Choice, make_job
+from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job
+from copartition.runs.defaults import read_step_alone
 from copartition.runs.description import describe
 from copartition.runs.estimating import ReplicateError
 from copartition.runs.everything import run_all
@@ -32,7 +32,8 @@ from copartition.runs.memory import check_memory
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import prepare_chains
-from copartition.targets.base import Target
+from copartition.runs.workers import Where
+from copartition.targets.base import Target, check_target
 from copartition.validation import integer, positive_number, shorten
 
 
@@ -81,22 +82,17 @@ def estimate_within(
     workers: int,
     deadline: Sweeps | Seconds,
     settings: Tuned | str | None = None,
-    burn_in: int | None = None,
-    min_sweeps: int | None = None,
-    lag: int | None = None,
-    coupling: str | Coupling | None = None,
-    split_merge: int | str | None = None,
-    blocks: int | BlockUpdates | None = None,
-    init: Any = None,
+    step: Step | None = None,
     seed: int = 0,
     executor: Any = None,
     progress: bool = False,
+    **how: Unpack[How],
 ) -> Estimate:
     """Estimate an expectation without bias from workers that have a deadline each.
 
     Parameters
     ----------
-    target, functional, settings, burn_in, min_sweeps, lag, coupling, split_merge, blocks, init, seed
+    target, functional, settings, step, seed
         See `estimate`. Replicate r of worker w draws from ``SeedSequence(seed, spawn_key=(w, r))``.
     workers : int
         Number of independent workers, whatever the number of cores.
@@ -106,6 +102,14 @@ def estimate_within(
         Where workers run, see `estimate`.
     progress : bool
         Show a progress bar.
+    **how
+        How chains run, see `How`. There is no `max_sweeps`: a cap on pairs would make the estimate biased, and the
+        deadline bounds the work.
+
+    Other Parameters
+    ----------------
+    burn_in, min_sweeps, lag, init, coupling, split_merge
+        See `estimate`.
 
     Returns
     -------
@@ -125,9 +129,9 @@ def estimate_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, blocks, init)
-    choice = given.completed(settings, target, functional, seed, executor, progress)
-    job = make_job(target, functional, choice, seed, None, keeps_all=True)
+    check_how(estimate_within, how, without=("max_sweeps",))
+    choice = choose(target, functional, how, step, settings, Where(executor, progress, seed))
+    job = make_job(target, functional, choice, seed, keeps_all=True)
     check_memory(job, workers)
     shifts = _Shifts(job, deadline, unbiased=True)
     rows = _rows_of(run_all(shifts, workers, executor, progress, "workers", has_cap=False))
@@ -241,7 +245,8 @@ def sample_within(
     workers: int,
     deadline: Sweeps | Seconds,
     burn_in: int = 0,
-    split_merge: int | str = "auto",
+    step: Step | None = None,
+    split_merge: int | str | None = None,
     init: Any = None,
     seed: int = 0,
     executor: Any = None,
@@ -251,7 +256,7 @@ def sample_within(
 
     Parameters
     ----------
-    target, functional, split_merge, init, seed, executor, progress
+    target, functional, step, split_merge, init, seed, executor, progress
         See `sample` and `estimate_within`.
     workers : int
         Number of independent chains.
@@ -274,11 +279,13 @@ def sample_within(
     """
     workers = integer("workers", workers, 1)
     _check_deadline(deadline)
-    choice = Choice(burn_in, burn_in, 1, "independent", split_merge, None, init)
-    job = make_job(target, functional, choice, seed, None, keeps_all=True)
+    check_target(target)
+    resolved = read_step_alone(target, step, split_merge)
+    choice = Choice(check_settings(burn_in, burn_in, 1), resolved, read_init(target, init))
+    job = make_job(target, functional, choice, seed, keeps_all=True)
     check_memory(job, workers)
     rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers"))
-    return Estimate.of(_outcomes(rows), describe(job, init) | {"deadline": repr(deadline), "ordinary": True})
+    return Estimate.of(_outcomes(rows), describe(job, choice.init) | {"deadline": repr(deadline), "ordinary": True})
 
 
 def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:

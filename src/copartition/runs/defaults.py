@@ -1,22 +1,27 @@
-"""What chains do in a step where it was not chosen: what the benchmarks found to be best."""
+"""From a step as it was written to what chains do: what was left out is what the benchmarks found to be best."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
 from copartition.chains.chain import advance_chain
-from copartition.chains.neighbours import BlockUpdates, as_updates, partners_of, plan_blocks
+from copartition.chains.moves import dealt_by
+from copartition.chains.neighbours import JointUpdates, partners_of, plan_updates
 from copartition.chains.start import check_start, start_chain
-from copartition.chains.step import Step, check_split_merge, dealt_by, objection_to_moves
+from copartition.chains.step import BoundStep, Step, check_split_merge, objection_to_moves
 from copartition.core.random import stream
-from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan
+from copartition.core.room import NO_BLOCKS, NO_PARTNERS
 from copartition.couplings import check_coupling
+from copartition.couplings.independent import Independent
 from copartition.targets.base import Target
 from copartition.validation import shorten
 
+BURN_IN, MIN_SWEEPS, LAG = 100, 500, 100  # of replicates, and the lag of all pairs
+MAX_SWEEPS = 20_000  # of a pair, where chains that do not meet have nothing to tell
 DEFAULT_COUPLING, PALETTE_COUPLING = "path", "transport"
 
 # What a move costs, in updates of one point: half of one for each point that it deals out, and a little for looking at
@@ -26,7 +31,7 @@ COST_OF_DEALING = 0.5
 COST_OF_LOOKING = 0.01
 SHARE = 0.5
 # Where clusters have no densities of their own, as in networks, chains get nowhere without moves, and small groups of
-# points go from cluster to cluster together: twice the cost of a sweep for moves, and once for updates of blocks.
+# points go from cluster to cluster together: twice the cost of a sweep for moves, and once for joint updates.
 SHARE_IN_PLACE = 2.0
 COST_OF_UPDATE = 21  # of an update of two to eight points in four ways, in updates of one point
 LEAST_POINTS, MOST_POINTS = 2, 8
@@ -42,26 +47,66 @@ _partners: dict[tuple[str, bool], np.ndarray] = {}
 _dealt_out: dict[tuple[str, bool], float] = {}
 
 
-def choose_step(target: Target, coupling: Any = None, split_merge: Any = None, blocks: Any = None) -> Step:
-    """Return what chains do in a step, for what was given and what was left out (None).
+def read_step(target: Target, step: Any = None, coupling: Any = None, split_merge: Any = None) -> Step:
+    """Return the step that the arguments of a public function give, resolved for its target.
+
+    Parameters
+    ----------
+    target : Target
+    step : Step, optional
+    coupling, split_merge
+        Short for ``step=Step(coupling, split_merge)``.
+    """
+    return resolve(target, given_step(step, coupling, split_merge))
+
+
+def read_step_alone(target: Target, step: Any, split_merge: Any) -> Step:
+    """Return the step of ordinary chains, which are coupled to none, and otherwise do what those of pairs do."""
+    return replace(read_step(target, step, None, split_merge), coupling=Independent())
+
+
+def given_step(step: Any = None, coupling: Any = None, split_merge: Any = None) -> Step:
+    """Return the step that the arguments of a public function give, as it was written."""
+    if step is None:
+        return Step(coupling, split_merge)
+    if not isinstance(step, Step):
+        raise TypeError(f"step must be a Step, such as Step('path', split_merge=4), got {shorten(step)}.")
+    for name, value in (("coupling", coupling), ("split_merge", split_merge)):
+        if value is not None:
+            raise ValueError(f"{name} must be part of the step where a step is given, got {name}={shorten(value)} too.")
+    return step
+
+
+def resolve(target: Target, step: Step) -> Step:
+    """Return a step with all its parts: a coupling, a number of moves, joint updates or None.
 
     Who names a coupling gets that and nothing else: ``coupling="transport"`` alone is the method of the paper.
     """
-    if split_merge is None:
-        split_merge = "auto" if coupling is None else 0
-    chosen = check_coupling(default_coupling(target) if coupling is None else coupling).suited(target.model.palette)
-    moves = choose_split_merge(target, split_merge)
-    if coupling is None and blocks is None:
-        blocks = default_blocks(target)
-    return Step(moves, chosen, _partners_of(target) if moves else NO_PARTNERS, choose_blocks(target, blocks))
+    is_named = step.coupling is not None
+    coupling = check_coupling(step.coupling if is_named else default_coupling(target)).suited(target.model.palette)
+    moves = (0 if is_named else "auto") if step.split_merge is None else step.split_merge
+    updates = step.joint_updates
+    if updates is None and not is_named:
+        updates = default_updates(target)
+    return Step(coupling, choose_split_merge(target, moves), check_updates(target, updates))
 
 
-def default_blocks(target: Target) -> BlockUpdates | None:
-    """Return the updates of blocks if nothing was chosen: some for targets that split and merge in place."""
+def bind(target: Target, step: Step) -> BoundStep:
+    """Return a resolved step with the lists of near points that it takes."""
+    bound = BoundStep(step)
+    return replace(
+        bound,
+        partners=partners_for(target) if bound.split_merge else NO_PARTNERS,
+        plan=NO_BLOCKS if bound.joint_updates is None else plan_updates(target, bound.joint_updates),
+    )
+
+
+def default_updates(target: Target) -> JointUpdates | None:
+    """Return the joint updates if nothing was named: some for targets that split and merge in place."""
     if not target.law.in_place or target.n_points < 2:
         return None
     number = int(np.clip(round(target.n_points / COST_OF_UPDATE), 1, MOST))
-    return BlockUpdates(number, least=LEAST_POINTS, most=MOST_POINTS)
+    return JointUpdates(number, least=LEAST_POINTS, most=MOST_POINTS)
 
 
 def default_coupling(target: Target) -> str:
@@ -69,26 +114,26 @@ def default_coupling(target: Target) -> str:
     return PALETTE_COUPLING if target.model.palette else DEFAULT_COUPLING
 
 
-def choose_blocks(target: Target, value: Any) -> BlockPlan:
-    """Return the updates of blocks that were asked for, by their number or in detail; none where nothing was."""
-    blocks = as_updates(value)
-    if blocks is None or blocks.number == 0:
-        return NO_BLOCKS
+def check_updates(target: Target, updates: Any) -> JointUpdates | None:
+    """Return joint updates that the target can make; None if there are none."""
+    if updates is None or updates.number == 0:
+        return None
     if reason := objection_to_moves(target):
-        raise ValueError(f"blocks must be 0 for {shorten(target)}, got {blocks.number}: {reason}.")
-    return plan_blocks(target, blocks)
+        raise ValueError(f"joint_updates must be 0 for {shorten(target)}, got {updates.number}: {reason}.")
+    if updates.points is not None and updates.points[-1] >= target.n_points:
+        raise ValueError(
+            f"points of JointUpdates must be below the number of points, {target.n_points}, got {updates.points[-1]}."
+        )
+    return cast(JointUpdates, updates)
 
 
-def choose_split_merge(target: Target, value: Any) -> int:
+def choose_split_merge(target: Target, value: int | str) -> int:
     """Return a number of split-merge moves, ``"auto"`` from their cost."""
-    if not isinstance(value, str):
-        return check_split_merge(target, value)
-    if value != "auto":
-        raise ValueError(f"split_merge must be a whole number or 'auto', got {shorten(value)}.")
-    return _remembered(_chosen, target, _auto)
+    return _remembered(_chosen, target, _auto) if isinstance(value, str) else check_split_merge(target, value)
 
 
-def _partners_of(target: Target) -> np.ndarray:
+def partners_for(target: Target) -> np.ndarray:
+    """Return the nearest points of each point, found once for a target."""
     return _remembered(_partners, target, partners_of)
 
 
@@ -125,7 +170,7 @@ def _dealt(target: Target) -> float:
     random = stream(0, int.from_bytes(b"auto", "big"))
     target = target.of_chain()
     chain = start_chain(target, check_start(target, None), random)
-    step = Step(TRIED, partners=_partners_of(target))
+    step = BoundStep(Step(Independent(), TRIED), partners_for(target))
     chain = advance_chain(target, step, chain, random, sweeps)
     stepper = step.stepper(target)
     advance_chain(target, stepper, chain, random, sweeps)

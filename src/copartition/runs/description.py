@@ -10,9 +10,9 @@ import numpy as np
 
 from copartition._version import __version__
 from copartition.chains.start import describe_start
+from copartition.chains.step import BoundStep
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel
-from copartition.core.room import BlockPlan
 from copartition.diagnostics.modes import Modes
 from copartition.functionals import Functional
 from copartition.runs.replicates import Job
@@ -27,34 +27,28 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "functional": ", ".join(f.name for f in job.functionals),
         "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in job.functionals]),
         "functionals": [_about(f) for f in job.functionals],
-        "coupling": repr(job.step.coupling),
+        "step": describe_step(job.step),
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
         "same_start": job.start.is_fixed,
-        "settings": asdict(job.settings)
-        | {
-            "max_sweeps": job.settings.cap,
-            "split_merge": job.step.split_merge,
-            "blocks": _about_blocks(job.step.blocks),
-        },
+        "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
     }
 
 
+def describe_step(step: BoundStep) -> dict[str, Any]:
+    """Return what chains do in a step; lists of near points follow from the target."""
+    about = None
+    if (updates := step.joint_updates) is not None:
+        about = asdict(updates) | {"points": None if updates.points is None else list(updates.points)}
+    return {"coupling": repr(step.coupling), "split_merge": step.split_merge, "joint_updates": about}
+
+
 def describe_modes(modes: Modes | None) -> dict[str, Any]:
     """Return what a look for hidden modes found, which says something of a run and determines nothing of it."""
     return {} if modes is None else {"modes": asdict(modes.finding)}
-
-
-def _about_blocks(blocks: BlockPlan) -> dict[str, Any] | int:
-    """Return what determines the updates of blocks: which points, and how they are drawn."""
-    if blocks.number == 0:
-        return 0
-    about = blocks._asdict()
-    anchors, _ = about.pop("anchors"), about.pop("near")  # nearness follows from the target
-    return about | {"points": len(anchors), "points_fingerprint": digest_of(anchors.tobytes())}
 
 
 def _about(functional: Functional) -> dict[str, Any]:

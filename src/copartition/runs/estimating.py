@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from copartition.answers import Estimate
-from copartition.chains.neighbours import BlockUpdates
-from copartition.couplings.base import Coupling
+from copartition.chains.step import Step
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
 from copartition.results import Outcomes
 from copartition.results.store import Store
-from copartition.runs.choice import Choice, make_job
+from copartition.runs.choice import Choice, How, check_how, choose, make_job
 from copartition.runs.description import describe, describe_modes
 from copartition.runs.following import follow
 from copartition.runs.keeping import Kept, seconds_a_batch
@@ -27,7 +26,7 @@ from copartition.runs.progress import Monitor, Running, Watch, bar_for
 from copartition.runs.replicates import Failure, Job
 from copartition.runs.schedule import Schedule
 from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
-from copartition.runs.workers import lasting, workers_for
+from copartition.runs.workers import Where, lasting, workers_for
 from copartition.targets.base import Target
 
 
@@ -55,18 +54,12 @@ def estimate(
     target_stderr: float | None = None,
     target_relative: float | None = None,
     settings: Tuned | str | None = None,
-    burn_in: int | None = None,
-    min_sweeps: int | None = None,
-    lag: int | None = None,
-    coupling: str | Coupling | None = None,
-    split_merge: int | str | None = None,
-    blocks: int | BlockUpdates | None = None,
-    init: Any = None,
+    step: Step | None = None,
     seed: int = 0,
-    max_sweeps: int | None = None,
     executor: Any = None,
     store: str | Path | None = None,
     progress: bool | Callable[[int, int, np.ndarray, np.ndarray], None] = False,
+    **how: Unpack[How],
 ) -> Estimate:
     """Estimate the expectation of a functional under a target, without bias.
 
@@ -85,25 +78,12 @@ def estimate(
         (so that components close to 0 do not keep the run going; one whose largest mean is 0 has no end but that
         of `replicates`).
     settings : Tuned or "auto", optional
-        What `tune` recommends for the seven arguments that follow; ``"auto"`` runs the pilot here. An argument that is
-        given as well wins.
-    burn_in, min_sweeps : int, optional
-        Every replicate averages over sweeps `burn_in` to `min_sweeps` of its first chain, and corrects the average.
-        100 and 500, if neither these nor settings are given.
-    lag : int, optional
-        Sweeps that the first chain of a pair is ahead of the second, 100 if left out.
-    coupling : str or Coupling, optional
-    split_merge : int or "auto", optional
-    blocks : int or BlockUpdates, optional
-    init : str, array of int or Start, optional
-        How chains move and where they start, see `meeting_times`.
+        What `tune` recommends for `step`, `burn_in`, `min_sweeps`, `lag` and `init`; ``"auto"`` runs the pilot here.
+        An argument that is given as well wins.
+    step : Step, optional
+        What chains do in a step; left out, what suits the target best.
     seed : int
         Replicate i draws from ``SeedSequence(seed, spawn_key=(i,))``: the same bits on any executor.
-    max_sweeps : int, optional
-        A cap on the sweeps of a pair. Pairs that have not met by then are truncated and **make the estimate biased**;
-        the result says so, gives the ordinary averages of the chains beside the truncated ones (`Estimate.ordinary`),
-        and says why pairs did not meet (`Estimate.agreement`). Left out, every pair runs until it meets, and a
-        `SlowPairsWarning` tells where that takes very long.
     executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
         Where replicates run: threads, on all cores or as many as given; processes; an executor; a Dask cluster.
     store : path, optional
@@ -111,6 +91,26 @@ def estimate(
     progress : bool or callable
         Show a progress bar, which also says what pairs are doing that take long to meet; or a function that is called
         with the number of replicates so far and in all, the mean and the standard error.
+    **how
+        How chains run, see `How`.
+
+    Other Parameters
+    ----------------
+    burn_in, min_sweeps : int, optional
+        Every replicate averages over sweeps `burn_in` to `min_sweeps` of its first chain, and corrects the average.
+        100 and 500, if neither these nor settings are given.
+    lag : int, optional
+        Sweeps that the first chain of a pair is ahead of the second, 100 if left out.
+    max_sweeps : int, optional
+        A cap on the sweeps of a pair, the lag included. Pairs that have not met by then are truncated and **make the
+        estimate biased**; the result says so, gives the ordinary averages of the chains beside the truncated ones
+        (`Estimate.ordinary`), and says why pairs did not meet (`Estimate.agreement`). Left out, every pair runs until
+        it meets, and a `SlowPairsWarning` tells where that takes very long.
+    init : str, array of int or Start, optional
+        Where chains start, see `meeting_times`.
+    coupling : str or Coupling, optional
+    split_merge : int or "auto", optional
+        Short for ``step=Step(coupling, split_merge)``.
 
     Returns
     -------
@@ -125,10 +125,10 @@ def estimate(
     ((400, 1), 0)
     >>> low, high = e.interval(0.95)
     """
-    given = Choice(burn_in, min_sweeps, lag, coupling, split_merge, blocks, init)
+    check_how(estimate, how)
     rule = stopping_rule(replicates, target_stderr, target_relative)
-    choice = given.completed(settings, target, functional, seed, executor, progress is True)
-    job = make_job(target, functional, choice, seed, max_sweeps)
+    choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed))
+    job = make_job(target, functional, choice, seed)
     return run_until(rule, job, choice, executor=executor, store=store, progress=progress)
 
 

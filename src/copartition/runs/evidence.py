@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from copartition.chains.start import read_init
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.evidence import COUPLED, SMC, Evidence
 from copartition.diagnostics.powers import Curve, Stratified, stratified
 from copartition.functionals import log_likelihood
 from copartition.runs.choice import Choice, make_job
+from copartition.runs.defaults import MAX_SWEEPS, read_step
 from copartition.runs.powers import (
     EVIDENCE,
     OF_POWERS,
@@ -27,7 +29,7 @@ from copartition.runs.powers import (
     run_pieces,
     two_starts,
 )
-from copartition.runs.replicates import Job
+from copartition.runs.replicates import Job, Settings
 from copartition.runs.sequential import evidence_by_particles
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
@@ -37,20 +39,20 @@ STRATA = 64
 REPLICATES = 2 * STRATA  # before the first look; two in each stratum are as many as a variance takes
 GROWTH, MARGIN = 4, 1.02  # see `copartition.runs.stopping`
 APART = 5.0  # standard errors by which replicates from two starts may seem to disagree
-FIRST_CAP = 1  # of a job whose settings are not known yet
 
 
 def log_evidence(
-    posterior: Target,
+    target: Target,
     target_stderr: float = 0.1,
     *,
     replicates: int = REPLICATES,
     method: str = COUPLED,
     particles: int = 200,
+    step: Step | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
     init: Any = None,
-    max_sweeps: int = 20_000,
+    max_sweeps: int = MAX_SWEEPS,
     max_seconds: float | None = None,
     seed: int = 0,
     executor: Any = None,
@@ -66,7 +68,7 @@ def log_evidence(
 
     Parameters
     ----------
-    posterior : Target
+    target : Target
         A `Mixture`, or a target that promises to be exchangeable.
     target_stderr : float
         Run until the standard error is this small.
@@ -78,10 +80,11 @@ def log_evidence(
         above 1.5.
     particles : int
         Of ``"smc"``.
-    coupling, split_merge, init
+    step, coupling, split_merge, init
         See `meeting_times`; the same at all powers.
     max_sweeps : int
-        The most coupled sweeps of a pair. If one has not met by then, there is no estimate.
+        The most coupled sweeps of a pair, the lag not included because it differs from power to power. If one has not
+        met by then, there is no estimate.
     max_seconds : float, optional
         The most CPU seconds. As soon as it is seen that they will not be enough, there is no estimate.
     seed : int
@@ -106,12 +109,12 @@ def log_evidence(
     >>> abs(evidence.mean + 7.91) < 4 * evidence.stderr + 0.01
     True
     """
-    check_target(posterior)
+    check_target(target)
     target_stderr = positive_number("target_stderr", target_stderr)
     limit = np.inf if max_seconds is None else positive_number("max_seconds", max_seconds)
     if method == SMC:
         return evidence_by_particles(
-            posterior,
+            target,
             target_stderr,
             particles=integer("particles", particles, 2),
             max_seconds=limit,
@@ -122,9 +125,9 @@ def log_evidence(
     if method != COUPLED:
         raise ValueError(f"method must be {COUPLED!r} or {SMC!r}, got {shorten(method)}.")
     cap, fewest = integer("max_sweeps", max_sweeps, 1), integer("replicates", replicates, REPLICATES)
-    choice = Choice(0, 0, FIRST_CAP, coupling, split_merge, None, init)
-    job = make_job(posterior, log_likelihood(), choice, seed, None)
-    job = replace(job, settings=replace(job.settings, max_sweeps=cap))
+    resolved = read_step(target, step, coupling, split_merge)
+    choice = Choice(Settings(0, 0, 1, cap), resolved, read_init(target, init))
+    job = make_job(target, log_likelihood(), choice, seed)
     with lasting(executor) as place:
         run = _Run(job, target_stderr, limit, place, progress)
         try:

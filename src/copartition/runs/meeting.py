@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import check_start
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.results import MeetingTimes
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import LAG, MAX_SWEEPS, bind, read_step
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
@@ -20,12 +20,12 @@ def meeting_times(
     target: Target,
     *,
     replicates: int = 250,
+    step: Step | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
-    blocks: int | BlockUpdates | None = None,
-    lag: int = 1,
+    lag: int = LAG,
     init: Any = None,
-    max_sweeps: int = 100_000,
+    max_sweeps: int = MAX_SWEEPS,
     trace: bool = False,
     seed: int = 0,
     executor: Any = None,
@@ -39,23 +39,22 @@ def meeting_times(
         The law that the chains sample from.
     replicates : int
         Number of pairs.
+    step : Step, optional
+        What chains do in a step: split-merge moves and joint updates after a sweep, and the coupling. Left out, what
+        suits the target best.
     coupling : str or Coupling, optional
-        ``"path"`` if left out, ``"transport"`` for graph colourings; ``"matched"``; those of the paper,
-        ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object such as
-        ``Transport(metric="vi", nugget=0.01)``.
     split_merge : int or "auto", optional
-        Split-merge moves after every sweep; ``"auto"``: as many as cost about half of a sweep. Left out:
-        ``"auto"``, or none if a coupling is named, so that ``coupling="transport"`` alone is the paper's method.
-    blocks : int or BlockUpdates, optional
-        Updates of blocks after every sweep and its moves; none if left out. `tune` finds out whether they help.
+        Short for ``step=Step(coupling, split_merge)``: ``coupling="transport"`` alone is the paper's method.
     lag : int
-        Sweeps that the first chain of a pair is ahead of the second.
+        Sweeps that the first chain of a pair is ahead of the second. With a short one chains may meet before they have
+        gone anywhere; the paper's is 1.
     init : str, array of int or Start, optional
         Where both chains start: ``"one_cluster"`` (the default of mixtures), ``"singletons"``, ``"prior"``,
         ``"sequential"`` (points in random order, each by its conditional law given those before), ``"greedy"`` (the
         default of graph colourings), or labels.
     max_sweeps : int
-        The latest meeting time that is waited for; pairs that have not met by then are given up.
+        A cap on the sweeps of a pair, the lag included; pairs that have not met by then are given up. Here there is one
+        always, as a pair that never meets has nothing to tell.
     trace : bool
         Keep the distance of the chains after every sweep.
     seed : int
@@ -85,9 +84,9 @@ def meeting_times(
     lag = integer("lag", lag, 1)
     max_sweeps = integer("max_sweeps", max_sweeps, 1)
     seed = integer("seed", seed, 0)
-    step = choose_step(target, coupling, split_merge, blocks)
+    bound = bind(target, read_step(target, step, coupling, split_merge))
     if max_sweeps < lag:
         raise ValueError(f"max_sweeps must be at least the lag, {lag}, got {max_sweeps}.")
-    job = pair_job(target, (), step, check_start(target, init), lag, max_sweeps, seed)
+    job = pair_job(target, (), bound, check_start(target, init), lag, max_sweeps, seed)
     times, _ = watch_pairs(PairJob(job, bool(trace), np.zeros(0, dtype=np.int64)), replicates, executor, progress)
     return times

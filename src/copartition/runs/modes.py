@@ -17,7 +17,7 @@ import numpy as np
 
 from copartition.chains.density import Density, check_density
 from copartition.chains.start import Beginning, check_start, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep, Step
 from copartition.chains.tempered import SWEEPS_A_ROUND, State, Tempered, choose_ladder, pilot_sweeps
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
@@ -36,7 +36,7 @@ from copartition.diagnostics.modes import (
     verdict_on,
 )
 from copartition.partition import canonical
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import bind, read_step
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Pause
 from copartition.runs.workers import Task, lasting
@@ -54,10 +54,11 @@ OF_LADDER, OF_MEANS, OF_ORDINARY, OF_TEMPERED = range(4)
 
 
 def find_modes(
-    posterior: Target,
+    target: Target,
     *,
     sweeps: int = SWEEPS,
     chains: int = CHAINS,
+    step: Step | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
     init: Any = None,
@@ -80,14 +81,15 @@ def find_modes(
 
     Parameters
     ----------
-    posterior : Target
+    target : Target
         A `Mixture`, a `BlockModel`, or a target that promises to be exchangeable.
     sweeps : int
         Of each ordinary chain, and of the chains at each power of tempering.
     chains : int
         Number of ordinary chains.
-    coupling, split_merge, init
-        What a run is going to have; see `meeting_times`. The coupling matters for the default of `split_merge` only.
+    step, coupling, split_merge, init
+        What a run is going to have; see `meeting_times`. Chains are not coupled here: of a coupling it matters only
+        that, where it is named, what is left out beside it is not made.
     seed : int
     executor, progress
         See `estimate`. Results are the same wherever chains run.
@@ -108,13 +110,11 @@ def find_modes(
     >>> modes.best
     array([0, 0, 0, 1, 1, 1])
     """
-    check_density(posterior, "find_modes")
-    step = choose_step(posterior, coupling, split_merge)
-    start = check_start(posterior, init)
+    check_density(target, "find_modes")
     return look_for_modes(
-        posterior,
-        step,
-        start,
+        target,
+        bind(target, read_step(target, step, coupling, split_merge)),
+        check_start(target, init),
         sweeps=integer("sweeps", sweeps, 8 * SWEEPS_A_ROUND),
         chains=integer("chains", chains, 2),
         seed=integer("seed", seed, 0),
@@ -125,7 +125,7 @@ def find_modes(
 
 def look_for_modes(
     target: Target,
-    step: Step,
+    step: BoundStep,
     start: Beginning,
     *,
     sweeps: int = SWEEPS,
@@ -305,7 +305,7 @@ class OrdinaryJob:
     """All that determines some ordinary chains."""
 
     target: Target
-    step: Step
+    step: BoundStep
     start: Beginning
     rounds: int
     places: np.ndarray
@@ -334,7 +334,7 @@ class TemperedJob:
     """All that determines some chains with parallel tempering."""
 
     target: Target
-    step: Step
+    step: BoundStep
     ladder: np.ndarray
     states: list[State]
     rounds: int
@@ -395,7 +395,7 @@ def _seen(parts: list[list[Piece]]) -> Seen:
     return Seen(*[one[:, one.shape[1] // 2 :] for one in joined])
 
 
-def _prepare(target: Target, step: Step) -> None:
+def _prepare(target: Target, step: BoundStep) -> None:
     """Compile what all chains use, so that the time of none includes it."""
     own = (make_steps, begin_chain, begin_at, begin_drawn, make_weighed_steps, draw_uniform)
     prepare(*own, *step.kernels(target, False), *target.kernels)

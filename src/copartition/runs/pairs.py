@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.chains.start import Beginning
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep
 from copartition.functionals import Functional
 from copartition.results import MeetingTimes
 from copartition.runs.everything import run_all
@@ -85,7 +85,7 @@ class PairJob:
 def pair_job(
     target: Target,
     functionals: tuple[Functional, ...],
-    step: Step,
+    step: BoundStep,
     start: Beginning,
     lag: int,
     max_sweeps: int,
@@ -120,7 +120,7 @@ def watch_pairs(
         seed=job.seed,
         coupling=repr(job.step.coupling),
         split_merge=job.step.split_merge,
-        blocks=job.step.blocks.number,
+        joint_updates=job.step.plan.number,
         same_start=job.start.is_fixed,
     )
     return times, ragged("differences")

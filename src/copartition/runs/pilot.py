@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.neighbours import BlockUpdates, as_updates
-from copartition.chains.start import check_start
-from copartition.chains.step import Step
+from copartition.chains.start import check_start, read_init
+from copartition.chains.step import BoundStep, Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.modes import Modes
@@ -34,11 +34,12 @@ from copartition.diagnostics.variance import asymptotic_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.results import MeetingTimes
 from copartition.results.meeting import MANY_AT_START, at_start_sentence
-from copartition.runs.candidates import Candidate, block_candidates, candidate, cheaper_candidates
+from copartition.runs.candidates import Candidate, candidate, cheaper_candidates, updating_candidates
+from copartition.runs.defaults import MAX_SWEEPS, given_step, resolve
 from copartition.runs.modes import look_for_modes
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
-from copartition.runs.workers import lasting
+from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
@@ -79,21 +80,21 @@ def tune(
     *,
     pairs: int = 400,
     processors: int = 25,
+    step: Step | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
-    blocks: int | BlockUpdates | None = None,
     init: Any = None,
     modes: bool = True,
     seed: int = 0,
-    max_sweeps: int = 20_000,
+    max_sweeps: int = MAX_SWEEPS,
     executor: Any = None,
     progress: bool = False,
 ) -> Tuned:
     """Choose how chains move, and lag, burn-in and horizon for `estimate`, from a pilot.
 
     First a few pairs and chains try steps with more and fewer split-merge moves and, where pairs take long to meet,
-    updates of blocks of those points that it is uncertain of; the step that gives the same precision at the least cost
-    is taken. Then more pairs tell how long a lag must be for a chain to be close to its target by `tv_bound`, how often
+    joint updates of those points that it is uncertain of; the step that gives the same precision at the least cost is
+    taken. Then more pairs tell how long a lag must be for a chain to be close to its target by `tv_bound`, how often
     a burn-in is too short and what that costs, and a few ordinary chains how variable the functional is.
     The pilot draws other random numbers than `estimate` does with the same seed, so estimates with its settings are as
     unbiased as any. It counts what steps cost and does not time them: its choice is the same everywhere.
@@ -108,16 +109,17 @@ def tune(
         The most pairs of the last and largest part of the pilot; fewer if the run to 1 % is short.
     processors : int
         How many there are going to be: few are best off with long replicates, hundreds with short ones.
-    coupling, split_merge, blocks
-        See `meeting_times`; what is given is not tried otherwise.
+    step : Step, optional
+    coupling, split_merge
+        See `meeting_times`. Parts of the step that are named are not tried otherwise, and where the coupling is, none.
     init, seed, executor, progress
         See `meeting_times`.
     modes : bool
         Also look for modes that chains with these settings do not get to, see `find_modes`; what is found is part of
         the verdict on an estimate with these settings.
     max_sweeps : int
-        The most sweeps of a pair; if some have not met by then, no settings are recommended. The pilot gives up
-        earlier, if a fifth of its first pairs have not met within a tenth of it.
+        A cap on the sweeps of a pair, the lag included; if some have not met by then, no settings are recommended.
+        The pilot gives up earlier, if a fifth of its first pairs have not met within a tenth of it.
 
     Returns
     -------
@@ -141,19 +143,18 @@ def tune(
     check_target(target)
     if functional is None:
         functional = [n_clusters(), largest_clusters(3)]
+    given = given_step(step, coupling, split_merge)
     with lasting(executor) as place:
         pilot = _Pilot(
             target=target,
             functionals=as_list(functional),
             pairs=integer("pairs", pairs, FEWEST_PAIRS),
             processors=integer("processors", processors, 1),
-            init=init,
-            seed=integer("seed", seed, 0),
+            init=read_init(target, init),
             max_sweeps=integer("max_sweeps", max_sweeps, 1),
-            executor=place,
-            progress=progress,
+            where=Where(place, progress, integer("seed", seed, 0)),
         )
-        pilot.choose(coupling, split_merge, blocks)
+        pilot.choose(given)
         pilot.check(modes)
         m, differences = pilot.run_pairs()
         draws = pilot.run_chains(m)
@@ -188,10 +189,8 @@ class _Pilot:
         pairs: int,
         processors: int,
         init: Any,
-        seed: int,
         max_sweeps: int,
-        executor: Any,
-        progress: bool,
+        where: Where,
     ) -> None:
         self.target = target
         target, bound = bind_all(target, functionals)
@@ -206,10 +205,8 @@ class _Pilot:
         self.sweeps = 0.0
         self.seconds = 0.0
         self.seconds_a_coupled_sweep = self.seconds_a_sweep = 0.0
-        self._seed = seed
+        self._where = where
         self._parts = 0
-        self._executor = executor
-        self._progress = progress
 
     @property
     def work(self) -> np.ndarray:
@@ -224,16 +221,18 @@ class _Pilot:
 
     # --- which step --------------------------------------------------------------------------------------------------
 
-    def choose(self, coupling: Any, split_merge: Any, blocks: Any) -> None:
-        """Try steps: cheaper ones where pairs are quick to meet, others where they are slow."""
-        target, given = self.target, (coupling, split_merge, blocks)
-        first = self._try(candidate(target, *given))
+    def choose(self, given: Step) -> None:
+        """Try steps, in parts that were not named: cheaper ones where pairs are quick to meet, others where not."""
+        target = self.target
+        first = self._try(candidate(target, resolve(target, given)))
+        if given.coupling is not None:
+            return
         if not first.is_slow:
-            for one in cheaper_candidates(target, *given):
+            for one in cheaper_candidates(target, given, first.candidate):
                 self._try(one)
-        elif blocks is None:
-            chains = (self._next_seed(), self._executor, self._progress)
-            for one in block_candidates(target, first.candidate, self.init, *chains):
+        elif given.joint_updates is None:
+            where = replace(self._where, seed=self._next_seed())
+            for one in updating_candidates(target, first.candidate, self.init, where):
                 self._try(one)
 
     def check(self, modes: bool) -> None:
@@ -252,14 +251,14 @@ class _Pilot:
         modes = self.look()
         if modes.is_hidden:
             return f"{modes.finding.text} {modes.finding.advice} "
-        return f"Chains agree, the coupling is slow: {modes.finding.text} Try more blocks or split_merge moves. "
+        return f"Chains agree, the coupling is slow: {modes.finding.text} Try a step with more moves or joint updates. "
 
     def _try(self, one: Candidate) -> Trial:
         """Run a few pairs with a step."""
         lag = min(TRIAL_LAG, self.max_sweeps)
         cap = min(self.max_sweeps, lag + self.max_sweeps // 10)
         job = pair_job(self.target, (), one.step, self._start, lag, cap, self._next_seed())
-        m, _ = watch_pairs(PairJob(job, False, NOTHING), TRIAL_PAIRS, self._executor, self._progress, "trial")
+        m, _ = watch_pairs(PairJob(job, False, NOTHING), TRIAL_PAIRS, *self._run_on, "trial")
         self._count(m)
         self.trials.append(Trial(one, m))
         return self.trials[-1]
@@ -294,12 +293,12 @@ class _Pilot:
         of_run = replicates_wanted(self.processors) * self.work.min()
         return int(np.clip(SHARE_OF_RUN * of_run / max(of_pair, 1.0), FEWEST_PAIRS, self.pairs))
 
-    def _compare(self, step: Step, lag: int, count: int) -> tuple[MeetingTimes, list[np.ndarray]]:
+    def _compare(self, step: BoundStep, lag: int, count: int) -> tuple[MeetingTimes, list[np.ndarray]]:
         """Run pairs until they meet, and keep by how much the functionals of their two chains differ."""
         target, functionals = self.bound
         job = pair_job(target, functionals, step, self._start, lag, self.max_sweeps, self._next_seed())
         task = PairJob(job, False, _shown([f.size for f in functionals]))
-        m, differences = watch_pairs(task, count, self._executor, self._progress, "pilot pairs")
+        m, differences = watch_pairs(task, count, *self._run_on, "pilot pairs")
         self._count(m)
         self.seconds_a_coupled_sweep = float(m.seconds.sum() / max(1, (m.meeting_times - lag).sum()))
         return m, differences
@@ -343,7 +342,7 @@ class _Pilot:
         for functional in functionals:
             columns = _spaced(functional.size)
             task = ChainJob(target, functional, columns, step, self._start, burn_in, length, seed)
-            draws, seconds = run_chains(task, CHAINS, self._executor, self._progress, "pilot chains")
+            draws, seconds = run_chains(task, CHAINS, *self._run_on, "pilot chains")
             found.append(draws)
             self.sweeps += sweeps
             single += float(seconds.sum())
@@ -358,17 +357,22 @@ class _Pilot:
             self.chosen.candidate.step,
             self._start,
             seed=self._next_seed(),
-            executor=self._executor,
-            progress=self._progress,
+            executor=self._where.executor,
+            progress=self._where.progress,
         )
         self.sweeps += found.sweeps
         self.seconds += found.seconds
         return found
 
+    @property
+    def _run_on(self) -> tuple[Any, bool]:
+        """The executor, and whether progress is shown."""
+        return self._where.executor, self._where.progress
+
     def _next_seed(self) -> int:
         """Return a seed for another part, whose random numbers neither `estimate` nor other parts draw."""
         self._parts += 1
-        words = np.random.SeedSequence(self._seed, spawn_key=(PILOT, self._parts)).generate_state(4)
+        words = np.random.SeedSequence(self._where.seed, spawn_key=(PILOT, self._parts)).generate_state(4)
         return int.from_bytes(words.tobytes(), "little")
 
 
@@ -403,9 +407,7 @@ def _recommend(
         lag=burn_in,
         burn_in=burn_in,
         min_sweeps=min_sweeps,
-        coupling=chosen.step.coupling,
-        split_merge=chosen.step.split_merge,
-        blocks=as_updates(chosen.blocks),
+        step=chosen.step.resolved,
         init=pilot.init,
         inefficiency=predicted_inefficiency(burn_in, mean, tail, horizon),
         sweeps=min_sweeps + mean,

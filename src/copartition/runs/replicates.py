@@ -16,8 +16,8 @@ import numpy as np
 
 from copartition.chains.chain import chain_at, refusal
 from copartition.chains.pair import couple
-from copartition.chains.start import Beginning, begin_of, start_refusal
-from copartition.chains.step import Step, stepper_of
+from copartition.chains.start import Beginning, begin_of, start_refusal, step_of
+from copartition.chains.step import BoundStep
 from copartition.core import status as kernel_status
 from copartition.core.batch import (
     AT_EVERY_END,
@@ -90,7 +90,7 @@ class Job:
 
     target: Target
     functionals: tuple[Functional, ...]
-    step: Step
+    step: BoundStep
     start: Beginning
     settings: Settings
     seed: int
@@ -206,7 +206,7 @@ class Runner:
             begin=begin_of(job.target, job.start),
             start=job.start.labels,
             start_steps=job.start.sweeps,
-            start_stepper=stepper_of(job.target, job.start.split_merge),
+            start_stepper=step_of(job.start).stepper(job.target),
             order=np.zeros(job.target.n_points, dtype=np.int64),
             stops=stops,
             ended=number(),

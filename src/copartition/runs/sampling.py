@@ -11,16 +11,15 @@ import numpy as np
 
 from copartition.answers import Sample
 from copartition.chains.chain import advance_chain, record_chain
-from copartition.chains.neighbours import BlockUpdates
 from copartition.chains.start import Beginning, check_start, start_chain
-from copartition.chains.step import Step
+from copartition.chains.step import BoundStep, Step
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.random import stream
 from copartition.core.starts import begin_at, begin_drawn
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
 from copartition.functionals import Functional, bind_all
-from copartition.runs.defaults import choose_step
+from copartition.runs.defaults import bind, read_step_alone
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.workers import Task
@@ -37,8 +36,8 @@ def sample(
     sweeps: int = 10_000,
     burn_in: int = 1_000,
     chains: int = 4,
-    split_merge: int | str = "auto",
-    blocks: int | BlockUpdates | None = None,
+    step: Step | None = None,
+    split_merge: int | str | None = None,
     init: Any = None,
     seed: int = 0,
     executor: Any = None,
@@ -58,10 +57,11 @@ def sample(
         Sweeps that are thrown away first.
     chains : int
         Number of independent chains.
-    split_merge : int or "auto"
-        Split-merge moves after every sweep, 0 for plain Gibbs sampling; see `meeting_times`.
-    blocks : int or BlockUpdates, optional
-        Updates of blocks after every sweep; see `meeting_times`.
+    step : Step, optional
+        What chains do in a step, see `meeting_times`; the coupling does not matter. Left out, the chains do what those
+        of `estimate` do.
+    split_merge : int or "auto", optional
+        Short for ``step=Step(split_merge=...)``, 0 for Gibbs sampling without split-merge moves.
     init : str, array of int or Start, optional
         Where chains start; see `meeting_times`.
     seed : int
@@ -89,9 +89,9 @@ def sample(
     burn_in = integer("burn_in", burn_in, 0)
     chains = integer("chains", chains, 1)
     seed = integer("seed", seed, 0)
-    step = choose_step(target, "independent", split_merge, blocks)
+    bound_step = bind(target, read_step_alone(target, step, split_merge))
     start = check_start(target, init)
-    task = ChainJob(target, functional, np.arange(functional.size), step, start, burn_in, sweeps, seed)
+    task = ChainJob(target, functional, np.arange(functional.size), bound_step, start, burn_in, sweeps, seed)
     draws, seconds = run_chains(task, chains, executor, progress, "chains")
     return Sample(
         draws=draws,
@@ -101,7 +101,7 @@ def sample(
         burn_in=burn_in,
         seed=seed,
         components=functional.components,
-        split_merge=step.split_merge,
+        split_merge=bound_step.split_merge,
     )
 
 
@@ -120,7 +120,7 @@ class ChainJob:
     target: Target
     functional: Functional
     columns: np.ndarray
-    step: Step
+    step: BoundStep
     start: Beginning
     burn_in: int
     sweeps: int
@@ -159,7 +159,7 @@ class DrawJob:
     """Ordinary chains of which a clustering is kept every now and then."""
 
     target: Target
-    step: Step
+    step: BoundStep
     start: Beginning
     burn_in: int
     thin: int
@@ -186,7 +186,7 @@ class DrawJob:
 
 
 def advance_by(
-    target: Target, step: Step, chain: Chain, random: np.ndarray, steps: int, chunks: Chunks, pause: Pause
+    target: Target, step: BoundStep, chain: Chain, random: np.ndarray, steps: int, chunks: Chunks, pause: Pause
 ) -> Chain:
     """Let a chain make so many steps, with pauses in between; return it."""
     while steps > 0:
@@ -197,7 +197,7 @@ def advance_by(
     return chain
 
 
-def prepare_chains(target: Target, functional: Functional, step: Step, start: Beginning) -> None:
+def prepare_chains(target: Target, functional: Functional, step: BoundStep, start: Beginning) -> None:
     """Compile what ordinary chains use, so that the time of none includes it."""
     own = [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
     own += [begin_drawn] if start.is_random else []

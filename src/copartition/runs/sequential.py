@@ -11,7 +11,8 @@ import numpy as np
 from copartition.chains.sequential import Particles, place_next, sweep_placed
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
-from copartition.core.steps import reset_chain
+from copartition.core.starts import begin_at
+from copartition.core.steps import begin_chain
 from copartition.diagnostics.evidence import SMC, Evidence
 from copartition.functionals import log_likelihood
 from copartition.runs.pacing import Pause
@@ -37,7 +38,7 @@ class ParticlesJob:
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
         """Run some repetitions, one after another, in this thread."""
-        prepare(place_next, sweep_placed, reset_chain, *self.target.kernels)
+        prepare(place_next, sweep_placed, begin_chain, begin_at, *self.target.kernels)
         return each_piece(self._repeat, numbers, pause)
 
     def _repeat(self, number: int, pause: Pause) -> tuple[float, int]:
@@ -52,7 +53,7 @@ class ParticlesJob:
 
 
 def evidence_by_particles(
-    posterior: Target,
+    target: Target,
     target_stderr: float,
     *,
     particles: int,
@@ -62,23 +63,23 @@ def evidence_by_particles(
     progress: bool,
 ) -> Evidence:
     """Return the log evidence by sequential Monte Carlo; see `copartition.log_evidence`."""
-    if posterior.numbers:
+    if target.numbers:
         raise ValueError(
-            f"method {SMC!r} needs a posterior without unknown numbers, got {shorten(posterior)}; take the default."
+            f"method {SMC!r} needs a posterior without unknown numbers, got {shorten(target)}; take the default."
         )
-    if posterior.prior is None:
-        raise ValueError(f"method {SMC!r} needs a target that has a prior, such as Mixture, got {shorten(posterior)}.")
-    log_likelihood().bind(posterior)  # which refuses targets that have no density
-    if not posterior.is_exchangeable or posterior.constraint:
+    if target.prior is None:
+        raise ValueError(f"method {SMC!r} needs a target that has a prior, such as Mixture, got {shorten(target)}.")
+    log_likelihood().bind(target)  # which refuses targets that have no density
+    if not target.is_exchangeable or target.constraint:
         raise ValueError(
-            f"method 'smc' needs points that are exchangeable and free to join any cluster, got {shorten(posterior)}; "
+            f"method 'smc' needs points that are exchangeable and free to join any cluster, got {shorten(target)}; "
             "leave method out."
         )
-    constant = float(posterior.model.constant[1])
+    constant = float(target.model.constant[1])
     values, seconds, sweeps, wanted = np.zeros(0), 0.0, 0, FIRST
     with lasting(executor) as place:
         while len(values) < wanted:
-            task = ParticlesJob(posterior, particles, constant, seed, len(values))
+            task = ParticlesJob(target, particles, constant, seed, len(values))
             found, cost, more = run_pieces(task, wanted - len(values), place, progress, "repetitions")
             values, seconds, sweeps = np.concatenate([values, found]), seconds + cost, sweeps + more
             _check(values, particles)
@@ -102,7 +103,7 @@ def evidence_by_particles(
         freedom=len(values) - 1.0,
         sweeps=sweeps,
         seconds=seconds,
-        n_points=posterior.n_points,
+        n_points=target.n_points,
         seed=seed,
         target_stderr=target_stderr,
         particles=particles,

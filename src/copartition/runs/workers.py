@@ -36,6 +36,24 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True)
+class Where:
+    """Where a run runs, and with which random numbers.
+
+    Attributes
+    ----------
+    executor : None, int, "processes", Executor or dask.distributed.Client
+        See `copartition.estimate`.
+    progress : bool
+        Whether progress bars are shown.
+    seed : int
+    """
+
+    executor: Any
+    progress: bool
+    seed: int
+
+
+@dataclass(frozen=True)
 class Workers:
     """Something that does work.
 

@@ -12,7 +12,7 @@ runs as fast; ``docs/own-target.md`` shows how.
 from __future__ import annotations
 
 import copy as copying
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -27,7 +27,17 @@ from copartition.targets.constraint import Constraint
 from copartition.targets.hooks import Keeping, law_of
 from copartition.targets.priors import Prior, check_prior
 from copartition.targets.unknown import NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
-from copartition.validation import finite_array, integer, integer_array, label_array, number_array, shorten
+from copartition.validation import check_names, finite_array, integer, integer_array, label_array, number_array, shorten
+
+
+class Functions(TypedDict, total=False):
+    """Compiled functions of a target beside `log_predictive`, see `Target`."""
+
+    log_merge: Kernel | None
+    log_odds: Kernel | None
+    log_likelihood: Kernel | None
+    keeping: Keeping | None
+    unknown: Unknowns | None
 
 
 class Target(Displayed):
@@ -51,21 +61,8 @@ class Target(Displayed):
         Promise that `log_predictive` is the predictive density of points that are exchangeable within a cluster, and
         knows a cluster by its size and sums alone. Then it also holds for clusters that are only growing, which is
         what split-merge moves need. Every `Mixture` promises it.
-    log_merge : Kernel, optional
-        A function decorated with `copartition.log_merge`, for faster split-merge moves; includes the promise, but where
-        `log_odds` is given too.
-    log_odds : Kernel, optional
-        A function decorated with `copartition.log_odds`, with `log_merge`: clusters have no densities of their own, and
-        split-merge moves are made in the chain itself.
-    log_likelihood : Kernel, optional
-        With `log_odds`: a function decorated with `copartition.evaluation` that writes the log density of all data
-        given the partition to ``out[0]``.
     summed : int, optional
         How many columns of `points`, from the first on, are summed; all if left out.
-    keeping : Keeping, optional
-        What else is kept for every cluster.
-    unknown : Unknowns, optional
-        Numbers that are unknown and drawn along with the partition.
     log_constant : float, default 0
         What `log_predictive` leaves out of the log density of a point, the same for all points and clusters.
     log_total : float, optional
@@ -78,6 +75,24 @@ class Target(Displayed):
         them or not.
     kinds : array, optional
         The kind of each point: points of different kinds are never together.
+    **functions
+        More compiled functions, which a target may do without.
+
+    Other Parameters
+    ----------------
+    log_merge : Kernel, optional
+        A function decorated with `copartition.log_merge`, for faster split-merge moves; includes the promise, but where
+        `log_odds` is given too.
+    log_odds : Kernel, optional
+        A function decorated with `copartition.log_odds`, with `log_merge`: clusters have no densities of their own, and
+        split-merge moves are made in the chain itself.
+    log_likelihood : Kernel, optional
+        With `log_odds`: a function decorated with `copartition.evaluation` that writes the log density of all data
+        given the partition to ``out[0]``.
+    keeping : Keeping, optional
+        What else is kept for every cluster.
+    unknown : Unknowns, optional
+        Numbers that are unknown and drawn along with the partition.
 
     Attributes
     ----------
@@ -123,18 +138,17 @@ class Target(Displayed):
         integers: Any = None,
         palette: int = 0,
         exchangeable: bool = False,
-        log_merge: Kernel | None = None,
-        log_odds: Kernel | None = None,
-        log_likelihood: Kernel | None = None,
         summed: int | None = None,
-        keeping: Keeping | None = None,
-        unknown: Unknowns | None = None,
         log_constant: float = 0.0,
         log_total: float | None = None,
         copy: bool = True,
         known: Any = None,
         kinds: Any = None,
+        **functions: Unpack[Functions],
     ) -> None:
+        check_names(Target, functions, list(Functions.__annotations__))
+        log_merge, log_odds = functions.get("log_merge"), functions.get("log_odds")
+        keeping, unknown = functions.get("keeping"), functions.get("unknown")
         if not isinstance(log_predictive, Kernel):
             raise TypeError(
                 f"log_predictive must be a function decorated with copartition.log_predictive, got {log_predictive!r}."
@@ -159,7 +173,7 @@ class Target(Displayed):
         self.n_points = len(rows)
         self.prior = prior
         self.law = law_of(log_predictive, log_merge, log_odds, keeping, unknown)
-        self.log_likelihood = log_likelihood
+        self.log_likelihood = functions.get("log_likelihood")
         self.constraint = Constraint(self.n_points, known, kinds)
         of_prior: OnGrid | None = getattr(prior, "unknown", None)
         self.groups = (*unknown.groups, *([] if of_prior is None else [of_prior]))

@@ -191,4 +191,5 @@ def law_of(
     """Return the functions of a target as kernels take them; None where it gives none."""
     kept = (None, None, None) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
     given = [int(one is not None) for one in (log_merge, log_odds, keeping)]
-    return Law(log_predictive, log_merge, given[0], log_odds, given[1], *kept, given[2], *unknown.functions)
+    first = (log_predictive, log_merge, given[0], log_odds, given[1])
+    return Law._make([*first, *kept, given[2], *unknown.functions])

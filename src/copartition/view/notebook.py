@@ -160,7 +160,7 @@ def _meeting_times(m: MeetingTimes) -> Shown:
                     ("Coupling", m.coupling),
                     ("Lag", f"{m.lag:,}"),
                     ("Split-merge moves after a sweep", str(m.split_merge)),
-                    ("Updates of blocks after these", str(m.blocks)),
+                    ("Joint updates after these", str(m.joint_updates)),
                     ("Seed", str(m.seed)),
                 ],
             )
@@ -203,12 +203,12 @@ def _tuned(t: Tuned) -> Shown:
         f"{t.inefficiency:.2g} times the work of an ordinary chain after a free burn-in."
     )
     settings = f"lag = {t.lag:,}, burn_in = {t.burn_in:,}, min_sweeps = {t.min_sweeps:,}"
-    blocks = [] if t.blocks is None else [("Updates of blocks", str(t.blocks))]
+    updates = [] if t.step.joint_updates is None else [("Joint updates after these", str(t.step.joint_updates))]
     facts = [
         ("Coupling", repr(t.coupling)),
         ("Split-merge moves after a sweep", str(t.split_merge)),
-        *blocks,
-        ("Start", "that of the target" if t.init is None else str(t.init)),
+        *updates,
+        ("Start", str(t.init)),
         ("The pilot cost", f"{t.pilot_sweeps:,.0f} sweeps and {t.pilot_seconds:.2g} CPU seconds"),
     ]
     found = [] if t.modes is None else [t.modes.finding]

@@ -113,21 +113,25 @@ def _listed(c: Consensus, place: np.ndarray, names: Any) -> str:
     return f"least sure: {text}; {rest}" if len(shown) else rest
 
 
-def _blocks(blocks: Any) -> str:
-    return f"{blocks['number']}, of {blocks['points']:,} points" if blocks else "0"
+def _updates(updates: Any) -> str:
+    if not updates:
+        return "0"
+    points = updates["points"]  # of former stores their number
+    count = "all" if points is None else f"{points if isinstance(points, int) else len(points):,}"
+    return f"{updates['number']}, of {count} points"
 
 
 def making_of(e: Replicates) -> list[tuple[str, str]]:
     """Return how an estimate was made, name and value; made-up ones may lack some of it."""
-    made_by, s = e.made_by, e.made_by["settings"]
+    made_by, s, step = e.made_by, e.made_by["settings"], e.made_by.get("step", {})
     given = {
         "Target": made_by.get("target"),
         "Fingerprint of the target": made_by.get("fingerprint"),
         "Estimated": made_by.get("functional"),
         "Replicates": f"{len(e.values)}",
-        "Coupling": made_by.get("coupling"),
-        "Split-merge moves after a sweep": str(s.get("split_merge", 0)),
-        "Updates of blocks after these": _blocks(s.get("blocks", 0)),
+        "Coupling": step.get("coupling"),
+        "Split-merge moves after a sweep": str(step.get("split_merge", 0)),
+        "Joint updates after these": _updates(step.get("joint_updates")),
         "Start": made_by.get("init"),
         "Lag, burn-in, min_sweeps": f"{s['lag']}, {s['burn_in']}, {s['min_sweeps']}",
         "Seed": made_by.get("seed"),
