@@ -12,7 +12,7 @@ import pytest
 import copartition as cp
 from browser import assert_quiet, needs_browser, opened
 from copartition.paper import FIGURES, SCALES, Reproduction, figure2b, reproduce
-from copartition.paper.complexity import complexity
+from copartition.paper.complexity import complexity, timed
 from copartition.paper.density import GRID, Line
 from copartition.paper.fetch import FILE, SHA256, fetch, fetched
 from copartition.paper.figure1 import coloring, figure1, mixture
@@ -100,12 +100,31 @@ def test_predictive_density_comes_closer_with_more_data(tmp_path):
     assert off[0] > 1.3 * off[1]
 
 
-def test_times_grow_with_size(tmp_path):
-    section = complexity(reproduction(tmp_path, complexity=((500, 2000), (2, 16))))
-    table = rows(tmp_path / "complexity.csv")
-    assert float(table[1]["coupled"]) > 2 * float(table[0]["coupled"])
-    assert all(float(row["coupled"]) > 0 for row in table)
+@pytest.mark.parametrize(
+    ("in_n", "in_k", "slower"), [(1.0, 2.0, 3.0), (1.5, 2.0, 3.0), (1.0, 3.5, 3.0), (1.0, 2.0, 300.0)]
+)
+def test_times_are_held_against_the_theorem(tmp_path, monkeypatch, in_n, in_k, slower):
+    """Times that follow a known law: its exponents are found, and a claim holds if they are small enough."""
+
+    def timed(reproduction, n_points, n_clusters):
+        coupled = 7.0 * n_points**in_n * n_clusters**in_k
+        return {"points": n_points, "clusters": n_clusters, "coupled": coupled, "two single": coupled / slower}
+
+    monkeypatch.setattr("copartition.paper.complexity.timed", timed)
+    section = complexity(reproduction(tmp_path, complexity=((500, 1000, 4000), (2, 8, 16))))
     assert [claim.where for claim in section.claims] == ["Theorem 1"] * 3
+    assert [claim.holds for claim in section.claims] == [in_n <= 1.2, in_k <= 3.0, slower <= 4.0]
+    assert f"N^{in_n:.2f}" in section.claims[0].measured
+    assert f"K^{in_k:.2f}" in section.claims[1].measured
+    first = rows(tmp_path / "complexity.csv")[0]
+    assert float(first["coupled"]) == pytest.approx(7.0 * 500**in_n * 8**in_k, rel=1e-4)
+
+
+def test_what_is_timed_are_sweeps_of_the_size_asked_for(tmp_path):
+    found = timed(reproduction(tmp_path), 300, 4)
+    assert found["points"] == 300
+    assert 2 <= found["clusters"] <= 8
+    assert min(found["coupled"], found["two single"]) > 0.0
 
 
 # --- the experiments are those of the paper --------------------------------------------------------------------------
