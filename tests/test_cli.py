@@ -17,11 +17,11 @@ import pytest
 from click.testing import CliRunner
 
 import copartition as cp
-from conftest import JIT_DISABLED, hear_interrupts
+from conftest import hear_interrupts
 from copartition import datasets
 from copartition.cli import main
 
-FAST = ["--replicates", "3" if JIT_DISABLED else "40", "--lag", "2"]
+FAST = ["--replicates", "40", "--lag", "2"]
 SHORT = [*FAST, "--burn-in", "1", "--min-sweeps", "3"]
 MODEL = ["--noise-sd", "1", "--mean-sd", "3"]
 
@@ -70,8 +70,6 @@ def test_warnings_of_the_estimate_come_first(table):
 
 
 def test_meet_and_the_bundled_example():
-    if JIT_DISABLED:
-        pytest.skip("82 galaxies take too long in plain Python")
     result = call("meet", "--example", "galaxies", *FAST)
     assert result.exit_code == 0, result.output
     assert "40 pairs, coupling Path(), 4 split-merge moves a sweep, lag 2" in result.output
@@ -176,7 +174,6 @@ def test_no_data_and_unknown_kinds_of_files(tmp_path):
     assert "one or two dimensions" in call("estimate", tmp_path / "cube.npy", *MODEL).output
 
 
-@pytest.mark.compiled
 def test_no_scheduler_at_the_address(table):
     pytest.importorskip("distributed")
     result = call("estimate", table, *MODEL, *SHORT, "--dask", "tcp://127.0.0.1:1")
@@ -184,7 +181,6 @@ def test_no_scheduler_at_the_address(table):
     assert "no scheduler answers at 'tcp://127.0.0.1:1'" in result.output
 
 
-@pytest.mark.compiled
 @pytest.mark.posix
 def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
     """A real terminal: the progress bar shows, Ctrl-C stops, and the same command goes on."""
@@ -223,7 +219,6 @@ def test_control_c_on_a_terminal_keeps_what_is_done(tmp_path):
 PILOT = ["--pairs", "100", "--functional", "n_clusters"]
 
 
-@pytest.mark.once
 def test_tune_recommends_what_the_package_does(table):
     answer = call("tune", table, "--columns", "x", *MODEL, *PILOT, "--seed", "3", "--json")
     assert answer.exit_code == 0, answer.output
@@ -237,7 +232,6 @@ def test_tune_recommends_what_the_package_does(table):
     assert f"{settings} --coupling path --split-merge {t.split_merge} --replicates {wanted}" in words.output
 
 
-@pytest.mark.once
 def test_tune_says_when_pairs_do_not_meet(table):
     result = call("tune", table, *MODEL, *PILOT, "--coupling", "independent", "--max-sweeps", "1")
     assert result.exit_code == 2
@@ -248,7 +242,6 @@ def test_tune_says_when_pairs_do_not_meet(table):
     assert all(line.startswith("chains: ") for line in said)
 
 
-@pytest.mark.once
 def test_estimate_tuned_and_to_a_precision(table):
     options = ["--columns", "x", *MODEL, "--functional", "n_clusters", "--tune", "--target-stderr", "0.05", "--json"]
     result = call("estimate", table, *options)
@@ -259,7 +252,6 @@ def test_estimate_tuned_and_to_a_precision(table):
     assert answer["made_by"]["settings"]["min_sweeps"] >= 20 * answer["made_by"]["settings"]["burn_in"]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("options", "executor"), [([], None), (["--threads", "2"], 2), (["--processes"], "processes")])
 def test_pilot_and_estimate_run_where_they_are_told_to(table, monkeypatch, options, executor):
     told = []
@@ -301,7 +293,6 @@ def run(table, tmp_path):
     return path
 
 
-@pytest.mark.once
 def test_report_of_a_run(run, tmp_path):
     page = tmp_path / "report.html"
     result = call("report", run, "-o", page)

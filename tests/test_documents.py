@@ -31,7 +31,6 @@ def blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
-@pytest.mark.compiled
 def test_example_in_the_readme_runs(capsys):
     (code,) = blocks("README.md")
     exec(compile(code, "README.md", "exec"), {})
@@ -41,7 +40,6 @@ def test_example_in_the_readme_runs(capsys):
     assert "largest_clusters(4)[3]" in out
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("page", ["docs/index.md", "docs/comparison.md"])
 def test_first_page_and_comparison_run(page, capsys):
     """With few replicates."""
@@ -55,7 +53,6 @@ def test_first_page_and_comparison_run(page, capsys):
     assert "P(3 clusters)" in capsys.readouterr().out
 
 
-@pytest.mark.compiled
 def test_page_on_estimates_runs(capsys, tmp_path):
     scope: dict = {}
     file = tmp_path / "page.py"  # a compiled function of a page is compiled like that of any file
@@ -71,7 +68,6 @@ def test_page_on_estimates_runs(capsys, tmp_path):
     assert np.ptp(draws[0]) > 0
 
 
-@pytest.mark.compiled
 def test_page_on_modes_runs(capsys):
     (code,) = blocks("docs/modes.md")
     scope: dict = {}
@@ -83,7 +79,6 @@ def test_page_on_modes_runs(capsys):
     assert scope["better"].verdict == "none"
 
 
-@pytest.mark.compiled
 def test_page_on_trust_runs(capsys):
     scope: dict = {}
     for code in blocks("docs/trust.md"):
@@ -95,7 +90,6 @@ def test_page_on_trust_runs(capsys):
     assert "cluster(s) of" in out
 
 
-@pytest.mark.compiled
 def test_page_on_many_points_runs(capsys):
     scope: dict = {}
     for code in blocks("docs/large.md"):
@@ -109,14 +103,12 @@ def test_page_on_many_points_runs(capsys):
     assert np.abs(own - clusters.belongs)[several].max() < 0.15
 
 
-@pytest.mark.compiled
 def test_example_of_many_points_draws_its_picture(tmp_path, capsys):
     large.main(400, str(tmp_path / "large.png"))
     assert (tmp_path / "large.png").stat().st_size > 10_000
     assert "expected variation of information" in capsys.readouterr().out
 
 
-@pytest.mark.compiled
 def test_galaxies_example_writes_its_picture_and_its_page(tmp_path):
     galaxies.main(tmp_path / "out", replicates=60)
     assert (tmp_path / "out" / "galaxies.png").stat().st_size > 10_000
@@ -124,14 +116,12 @@ def test_galaxies_example_writes_its_picture_and_its_page(tmp_path):
     assert any(headline in page for headline in HEADLINES.values())
 
 
-@pytest.mark.compiled
 def test_example_on_meeting_writes_its_picture(tmp_path, capsys):
     meeting.main(tmp_path, pairs=20)
     assert (tmp_path / "meeting.png").stat().st_size > 10_000
     assert "meeting.png" in capsys.readouterr().out
 
 
-@pytest.mark.compiled
 def test_own_target_page_is_the_example(tmp_path):
     """The page's code, put together into a file, gives the same law as `examples/bernoulli.py`."""
     function, component, direct, merge, *_, check = blocks("docs/own-target.md")
@@ -159,7 +149,6 @@ def test_own_target_page_is_the_example(tmp_path):
     assert np.ptp(draws[0]) > 0
 
 
-@pytest.mark.compiled
 def test_bernoulli_example_runs(capsys, tmp_path):
     bernoulli.main(tmp_path)
     assert (tmp_path / "bernoulli.png").stat().st_size > 10_000
@@ -212,7 +201,6 @@ def is_plot(name, f):
     return not name.startswith("_") and inspect.isfunction(f) and inspect.signature(f).return_annotation == "Axes"
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", DECORATORS)
 def test_examples_of_decorators_run(name):
     """Decorators are all made by one function, so that doctest does not find them by itself."""
@@ -224,7 +212,6 @@ def test_there_are_twelve_decorators():
     assert len(DECORATORS) == 12
 
 
-@pytest.mark.compiled
 def test_what_the_page_on_own_targets_keeps_is_the_range_of_every_cluster(tmp_path):
     function, _, _, _, keeping, *_ = blocks("docs/own-target.md")
     file = tmp_path / "page.py"
@@ -242,7 +229,6 @@ def test_what_the_page_on_own_targets_keeps_is_the_range_of_every_cluster(tmp_pa
         assert chain.kept[chain.slots[k]].tolist() == [values.min(), values.max()]
 
 
-@pytest.mark.compiled
 def test_counts_between_clusters_on_the_page_on_own_targets(capsys, tmp_path):
     """The model of the page, whose moves are made in the chain itself, against its density written down once more."""
     *_, counts, moves, _, _, _ = blocks("docs/own-target.md")
@@ -261,7 +247,6 @@ def test_counts_between_clusters_on_the_page_on_own_targets(capsys, tmp_path):
     assert cp.meeting_times(target, split_merge=2, replicates=2, lag=5).met.all()
 
 
-@pytest.mark.compiled
 def test_page_on_networks_runs(capsys):
     """With fewer and shorter replicates than on the page."""
     code = "\n".join(blocks("docs/networks.md"))
@@ -279,7 +264,6 @@ def test_page_on_networks_runs(capsys):
     assert "of 32 as they went" in out
 
 
-@pytest.mark.compiled
 def test_examples_of_networks_run(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(communities, "SETTINGS", {"burn_in": 20, "min_sweeps": 60, "lag": 20, "seed": 1})
     picture = tmp_path / "karate.png"
@@ -292,7 +276,6 @@ def test_examples_of_networks_run(capsys, tmp_path, monkeypatch):
     assert "of the vertices are in the block of their group" in capsys.readouterr().out
 
 
-@pytest.mark.compiled
 def test_page_on_models_runs(capsys):
     """A precision that takes no time; the plot is drawn, and the law of the prior sums to 1."""
     mpl = pytest.importorskip("matplotlib")
@@ -308,14 +291,12 @@ def test_page_on_models_runs(capsys):
     assert scope["e"].components[-1] == "concentration"
 
 
-@pytest.mark.compiled
 def test_the_example_with_everything_unknown_writes_what_it_says(tmp_path):
     galaxies_unknown.main(tmp_path, replicates=6)
     for file in ("galaxies-clusters.png", "galaxies-unknown.html"):
         assert (tmp_path / file).stat().st_size > 10_000
 
 
-@pytest.mark.compiled
 def test_page_on_which_model_runs(capsys):
     """Two models and a precision that takes little time; scales so far apart that the order is certain."""
     mpl = pytest.importorskip("matplotlib")
@@ -328,7 +309,6 @@ def test_page_on_which_model_runs(capsys):
     assert "scale / 16 " in capsys.readouterr().out
 
 
-@pytest.mark.compiled
 def test_page_on_unknown_numbers_runs(capsys):
     """A pilot of few pairs, and a precision that takes little time."""
     mpl = pytest.importorskip("matplotlib")
@@ -344,7 +324,6 @@ def test_page_on_unknown_numbers_runs(capsys):
     assert scope["e"].components[0] == "n_clusters"
 
 
-@pytest.mark.compiled
 def test_page_on_doors_runs(capsys):
     """Fewer pairs of chains, and flowers, than on the page."""
     of_flowers, of_cells = blocks("docs/scikit-learn.md")
@@ -358,7 +337,6 @@ def test_page_on_doors_runs(capsys):
     assert scope["adata"].obs["copartition"].value_counts().tolist() == [20, 10]
 
 
-@pytest.mark.compiled
 def test_page_on_notebooks_runs():
     """With fewer replicates than on the page."""
     mpl = pytest.importorskip("matplotlib")

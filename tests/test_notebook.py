@@ -12,7 +12,6 @@ import pytest
 
 import copartition as cp
 from browser import assert_quiet, needs_browser, opened
-from conftest import JIT_DISABLED
 from test_consensus import of_draws
 from test_diagnostics import estimate_from, made_up
 from test_network_plots import consensus_with
@@ -29,8 +28,7 @@ def posterior():
 @pytest.fixture(scope="module")
 def shown():
     """One of every kind that a notebook shows."""
-    count = 4 if JIT_DISABLED else 60
-    target = posterior()
+    count, target = 60, posterior()
     wanted = [cp.n_clusters(most=4), cp.co_clustering()]
     e = cp.estimate(target, wanted, replicates=count, **HOW)
     return {
@@ -41,7 +39,7 @@ def shown():
         "Consensus": cp.consensus(e),
         "MeetingTimes": cp.meeting_times(target, replicates=count, lag=2, seed=1),
         "Sample": cp.sample(target, cp.largest_clusters(2), sweeps=50, chains=2, seed=1),
-        "Tuned": cp.tune(target, cp.n_clusters(), pairs=count, seed=1) if not JIT_DISABLED else None,
+        "Tuned": cp.tune(target, cp.n_clusters(), pairs=count, seed=1),
     }
 
 
@@ -51,18 +49,12 @@ def read(html):
     return parser, " ".join(" ".join(parser.text).split())
 
 
-def one(shown, name):
-    if shown[name] is None:
-        pytest.skip("a pilot takes too long in plain Python")
-    return shown[name]
-
-
 KINDS = ["Mixture", "BlockModel", "GraphColoring", "Estimate", "Consensus", "MeetingTimes", "Sample", "Tuned"]
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_html_says_what_it_is_and_text_is_short(shown, name):
-    thing = one(shown, name)
+    thing = shown[name]
     parser, text = read(thing._repr_html_())
     assert "script" not in parser.tags
     assert parser.links == []
@@ -283,7 +275,6 @@ CELLS = [
 ]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("widgets", ["with", "without"])
 def test_a_notebook_in_a_kernel(widgets):
     if widgets == "with":

@@ -20,7 +20,6 @@ from copartition.paper.figure3 import figure3
 from copartition.paper.section import Section, plus_minus
 from test_cli import call
 
-pytestmark = pytest.mark.once
 with_the_whole = pytest.mark.xdist_group("paper")  # the whole of the paper is made once
 
 

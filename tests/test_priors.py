@@ -320,6 +320,7 @@ def values_at(prior, functional, labels):
     return evaluate_at(target.model, target.law, bound, chain_at(target, np.asarray(labels))), bound[0]
 
 
+@pytest.mark.plain
 def test_functionals_look_up_the_number_of_clusters():
     prior, unknown = DirichletProcess(), MixtureOfFiniteMixtures(0.5, GEOMETRIC)
     for labels in ([0, 0, 0, 0, 0], [0, 1, 1, 0, 2], [0, 1, 2, 3, 4]):
