@@ -13,7 +13,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 from click.testing import CliRunner
 
 import copartition as cp
@@ -174,8 +176,10 @@ def test_no_data_and_unknown_kinds_of_files(tmp_path):
     assert "one or two dimensions" in call("estimate", tmp_path / "cube.npy", *MODEL).output
 
 
-def test_no_scheduler_at_the_address(table):
-    pytest.importorskip("distributed")
+def test_no_scheduler_at_the_address(table, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    client = distributed.Client
+    monkeypatch.setattr(distributed, "Client", lambda address, timeout: client(address, timeout=timeout / 20))
     result = call("estimate", table, *MODEL, *SHORT, "--dask", "tcp://127.0.0.1:1")
     assert result.exit_code == 2
     assert "no scheduler answers at 'tcp://127.0.0.1:1'" in result.output
@@ -306,21 +310,34 @@ def test_report_of_a_run(run, tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "nc"])
 def test_export_of_a_run(run, tmp_path, ending):
-    result = call("export", run, "-o", tmp_path / f"out.{ending}")
+    path = tmp_path / f"out.{ending}"
+    result = call("export", run, "-o", path)
     assert result.exit_code == 0, result.output
-    assert (tmp_path / f"out.{ending}").stat().st_size > 100
+    expected = cp.Estimate.load(run).select("n_clusters").values[:, 0]
+    if ending == "nc":
+        tree = pytest.importorskip("h5netcdf").File(path)
+        assert np.array_equal(tree["replicates"]["n_clusters"][:], expected)
+        assert tree["replicates"]["co_clustering"].shape == (40, 6)
+    else:
+        table = getattr(pd, f"read_{ending}")(path)
+        assert np.array_equal(table["n_clusters"], expected)
+        assert table["met"].all()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
 def test_export_of_pairs(run, tmp_path, ending):
-    result = call("export", run, "-o", tmp_path / f"out.{ending}", "--pairs")
+    path = tmp_path / f"out.{ending}"
+    result = call("export", run, "-o", path, "--pairs")
     assert result.exit_code == 0, result.output
-    assert (tmp_path / f"out.{ending}").stat().st_size > 100
-    if ending == "csv":
-        lines = (tmp_path / "out.csv").read_text().splitlines()
-        assert lines[0] == "i,j,mean,stderr"
-        assert [line.split(",")[:2] for line in lines[1:3]] == [["0", "1"], ["0", "2"]]
-        assert len(lines) == 1 + 6
+    expected = cp.Estimate.load(run).select("co_clustering").mean
+    if ending == "npz":
+        matrix = scipy.sparse.load_npz(path).toarray()
+        assert np.allclose(matrix[np.triu_indices(4, 1)], expected, rtol=1e-6)
+    else:
+        table = getattr(pd, f"read_{ending}")(path)
+        assert list(table) == ["i", "j", "mean", "stderr"]
+        assert table[["i", "j"]].to_numpy().tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+        assert np.array_equal(table["mean"], expected)
 
 
 @pytest.mark.parametrize(

@@ -255,13 +255,13 @@ def test_settings_decide_how_replicates_are_run():
 
 
 def test_one_point_and_two():
-    """The smallest posteriors there are."""
-    for data, least in (([0.0], 1), ([0.0, 9.0], 1)):
+    """The smallest posteriors there are; of two points that are far apart, and of two that are not."""
+    for data, labels in (([0.0], [0]), ([0.0, 9.0], [0, 1]), ([0.0, 0.1], [0, 0])):
         target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
         c = cp.consensus(target, replicates=2, seed=1)
-        assert len(c.labels) == len(data)
-        assert len(c.sizes) >= least
-        assert "cluster(s)" in str(c)
+        assert c.labels.tolist() == labels
+        assert c.sizes.tolist() == np.bincount(labels).tolist()
+        assert f"{len(c.sizes)} cluster(s)" in str(c)
 
 
 # --- what is streamed ------------------------------------------------------------------------------------------------

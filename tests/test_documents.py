@@ -11,18 +11,15 @@ import numpy as np
 import pytest
 
 import bernoulli
-import communities
 import copartition as cp
-import galaxies
-import galaxies_unknown
 import large
 import meeting
+import pictures
 import planted
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import Step
 from copartition.core.random import stream
 from copartition.datasets import faithful
-from copartition.diagnostics.findings import HEADLINES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -105,20 +102,19 @@ def test_page_on_many_points_runs(capsys):
 
 def test_example_of_many_points_draws_its_picture(tmp_path, capsys):
     large.main(400, str(tmp_path / "large.png"))
-    assert (tmp_path / "large.png").stat().st_size > 10_000
+    matrix, certainty, colors = pictures.drawn(tmp_path / "large.png")
+    assert (matrix, certainty, colors) == ("points, in the order of the consensus", "probability of being together", "")
     assert "expected variation of information" in capsys.readouterr().out
-
-
-def test_galaxies_example_writes_its_picture_and_its_page(tmp_path):
-    galaxies.main(tmp_path / "out", replicates=60)
-    assert (tmp_path / "out" / "galaxies.png").stat().st_size > 10_000
-    page = (tmp_path / "out" / "galaxies.html").read_text(encoding="utf-8")
-    assert any(headline in page for headline in HEADLINES.values())
 
 
 def test_example_on_meeting_writes_its_picture(tmp_path, capsys):
     meeting.main(tmp_path, pairs=20)
-    assert (tmp_path / "meeting.png").stat().st_size > 10_000
+    assert pictures.drawn(tmp_path / "meeting.png") == [
+        "slowest of 3 pairs: transport, Gibbs alone",
+        "slowest of 3 pairs: path, 10 split-merge moves",
+        "probability to meet in the next sweep",
+        "pairs that are still apart",
+    ]
     assert "meeting.png" in capsys.readouterr().out
 
 
@@ -147,14 +143,6 @@ def test_own_target_page_is_the_example(tmp_path):
     draws = [cp.sample(t, cp.n_clusters(), **settings).draws for t in (faster, reference)]
     assert np.array_equal(*draws)
     assert np.ptp(draws[0]) > 0
-
-
-def test_bernoulli_example_runs(capsys, tmp_path):
-    bernoulli.main(tmp_path)
-    assert (tmp_path / "bernoulli.png").stat().st_size > 10_000
-    out = capsys.readouterr().out
-    assert "Mixture of 60 points x 12\n- Points of a cluster follow Bernoulli(a=0.5, b=0.5)." in out
-    assert "NOT MET" not in out
 
 
 def test_bernoulli_refuses_what_is_not_yes_or_no():
@@ -264,14 +252,13 @@ def test_page_on_networks_runs(capsys):
     assert "of 32 as they went" in out
 
 
-def test_examples_of_networks_run(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(communities, "SETTINGS", {"burn_in": 20, "min_sweeps": 60, "lag": 20, "seed": 1})
-    picture = tmp_path / "karate.png"
-    blocks_found = communities.main("karate", str(picture), replicates=4)
-    assert picture.stat().st_size > 20_000
-    assert set().union(*blocks_found.communities()) == set(range(34))
+def test_example_of_planted_blocks_runs(capsys, tmp_path):
     e = planted.main(300, replicates=2, folder=tmp_path)
-    assert (tmp_path / "planted.png").stat().st_size > 10_000
+    assert pictures.drawn(tmp_path / "planted.png") == [
+        "As they came",
+        "By block",
+        "How sure is each vertex of its block?",
+    ]
     assert e.select("n_clusters").mean[0] >= 1
     assert "of the vertices are in the block of their group" in capsys.readouterr().out
 
@@ -291,12 +278,6 @@ def test_page_on_models_runs(capsys):
     assert scope["e"].components[-1] == "concentration"
 
 
-def test_the_example_with_everything_unknown_writes_what_it_says(tmp_path):
-    galaxies_unknown.main(tmp_path, replicates=6)
-    for file in ("galaxies-clusters.png", "galaxies-unknown.html"):
-        assert (tmp_path / file).stat().st_size > 10_000
-
-
 def test_page_on_which_model_runs(capsys):
     """Two models and a precision that takes little time; scales so far apart that the order is certain."""
     mpl = pytest.importorskip("matplotlib")
@@ -304,6 +285,8 @@ def test_page_on_which_model_runs(capsys):
     (code,) = blocks("docs/which-model.md")
     scope: dict = {}
     shorter = code.replace("(1, 4, 16, 64, 256)", "(1, 16)").replace("target_stderr=0.1", "target_stderr=1.0")
+    shorter = shorter.replace("data = galaxies()", "data = galaxies()[::2]")
+    assert shorter.count("[::2]") == 1
     exec(compile(shorter, "docs/which-model.md", "exec"), scope)
     assert scope["found"].names == ["scale / 16", "scale / 1"]
     assert "scale / 16 " in capsys.readouterr().out

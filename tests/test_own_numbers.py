@@ -10,6 +10,8 @@ from scipy.stats import invgamma
 import copartition as cp
 import galaxies_unknown_scale
 import naive
+import pictures
+from copartition.diagnostics.findings import HEADLINES
 from test_documents import blocks
 
 X = np.array([-1.3, -0.4, 0.2, 1.1, 2.6])
@@ -136,5 +138,8 @@ def test_the_example_finds_what_was_published(tmp_path):
 def test_the_example_writes_its_picture_and_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(galaxies_unknown_scale, "SWEEPS", {"burn_in": 0, "min_sweeps": 10})
     galaxies_unknown_scale.main(tmp_path, replicates=3)
-    for file in ("richardson-green.png", "richardson-green.html"):
-        assert (tmp_path / file).stat().st_size > 10_000
+    theirs, ours = "Richardson and Green's model", "Means scattered by variance / mean_weight instead"
+    assert pictures.drawn(tmp_path / "richardson-green.png") == [theirs, ours]
+    page = (tmp_path / "richardson-green.html").read_text(encoding="utf-8")
+    assert any(headline in page for headline in HEADLINES.values())
+    assert "n_components" in page

@@ -85,7 +85,10 @@ def by_certainty(density, order, i, j):
 @pytest.mark.parametrize(("name", "certain"), [(n, 0) for n in MIXTURES] + [(n, 1) for n in WITH_LOG_MERGE])
 @pytest.mark.parametrize("moves_made", [40 if JIT_DISABLED else 400, pytest.param(3000, marks=pytest.mark.long)])
 def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
-    """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted."""
+    """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted.
+
+    Of the splits of some targets few are refused: many moves have one of these.
+    """
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
     moves = moves_of(target.model, 1)._replace(by_certainty=certain)
@@ -104,7 +107,11 @@ def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
         assert naive.canonical(chain.labels.tolist()) == expected
         outcomes[state[i] == state[j]].add(int(accepted))
         assert_books_are_right(target, chain)
-    assert outcomes == {True: {0, 1}, False: {0, 1}} or JIT_DISABLED
+    if moves_made >= 400:
+        assert outcomes[False] == {0, 1}
+        assert 1 in outcomes[True]
+    if moves_made >= 3000:
+        assert outcomes[True] == {0, 1}
 
 
 def assert_books_are_right(target, chain):
