@@ -13,8 +13,6 @@ from copartition import front
 from copartition.anndata import cluster
 from copartition.cli import main
 
-pytestmark = pytest.mark.xdist_group("anndata")  # cells are clustered once
-
 FEW = {"max_replicates": 20, "target_stderr": None}
 
 

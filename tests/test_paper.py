@@ -20,8 +20,6 @@ from copartition.paper.figure3 import figure3
 from copartition.paper.section import Section, plus_minus
 from test_cli import call
 
-with_the_whole = pytest.mark.xdist_group("paper")  # the whole of the paper is made once
-
 
 def reproduction(folder, **scale):
     made = Reproduction(out=folder, scale=replace(SCALES["tiny"], **scale), seed=1)
@@ -191,7 +189,6 @@ def reproduced(tmp_path_factory):
     return out, result.output
 
 
-@with_the_whole
 def test_the_command_writes_pictures_numbers_and_a_page(reproduced):
     out, said = reproduced
     for name in ("figure1a-traces", "figure1a-histogram", "figure1b-traces", "figure1b-histogram", "figure2a-authors",
@@ -213,7 +210,6 @@ def test_the_command_writes_pictures_numbers_and_a_page(reproduced):
     assert page.count('class="no"') == total - held
 
 
-@with_the_whole
 def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_path):
     out, _ = reproduced
     copy = tmp_path / "copy"
@@ -225,7 +221,6 @@ def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_pat
         assert (copy / f"{name}.csv").read_text() == (out / f"{name}.csv").read_text()
 
 
-@with_the_whole
 @needs_browser
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (360, "dark")])
 def test_the_page_in_a_browser(reproduced, width, scheme):

@@ -23,8 +23,6 @@ from copartition.runs.pairs import PairJob
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import ChainJob
 
-pytestmark = pytest.mark.xdist_group("workers")  # processes and a cluster are started once
-
 THREADS = [None, 1, 3]
 # A run that makes processes of its own does so in one place, whatever it is: some of them show that it does.
 PROCESSES = [
