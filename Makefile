@@ -1,5 +1,6 @@
 # make install   set up .venv with the package and all that tests and benchmarks use
 # make test      formatter check, linter, type checker, all tests, and coverage of the kernels in plain Python
+# make test-long the statistical tests that take longer, whose smaller versions are in make test; writes docs/evidence.md
 # make docs      the documentation site into out/docs, its tutorials and gallery executed, links and pages tested
 # make run       the main job: every figure of the paper into out/paper, with a page, in ten minutes or less
 # make evidence  statistical evidence that takes longer than tests may, written to pages in docs/
@@ -19,7 +20,7 @@ CELLS ?= $(wildcard ../shared/data/zeisel_200x50.csv)
 export UV_SYSTEM_CERTS ?= 1
 export NODE_EXTRA_CA_CERTS ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
 
-.PHONY: install test test-versions package lint check coverage docs run evidence bench format clean
+.PHONY: install test test-long test-versions package lint check docs run evidence bench format clean
 
 install: $(READY)
 
@@ -28,7 +29,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
-test: lint check coverage
+test: lint check
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -36,18 +37,17 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Every test runs once, compiled and under coverage. Compiled code is invisible to coverage, so those that are marked
+# `plain` run a second time with the kernels as plain Python.
 check: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal -m "not once"
-
-# Compiled code is invisible to coverage, so the smaller tests run a second time with the kernels as plain Python. The
-# paper, pilots and the examples in docstrings are too much for that, and code without kernels needs no second look: what
-# is marked `once` runs here, compiled, and nowhere else.
-coverage: $(READY)
 	rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m once tests
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist worksteal -m "not compiled and not once" tests
+	$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m plain tests
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+test-long: $(READY)
+	$(BIN)/python tools/long_tests.py
 
 docs: $(READY) $(MATHJAX)
 	rm -rf out/docs docs/gallery docs/api/generated

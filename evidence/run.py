@@ -64,7 +64,8 @@ def main(words: list[str]) -> None:
         lines = [*(inspect.getdoc(part) or "").splitlines(), "", *part()]
         page = written() | {title: lines}  # as it is now: another run may have written in the meantime
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
-        body = [f"## {name}\n\n" + "\n".join(page[name]).strip() for name in everything if name in page]
+        names = [*(name for name in everything if name in page), *(name for name in page if name not in everything)]
+        body = [f"## {name}\n\n" + "\n".join(page[name]).strip() for name in names]
         PAGE.write_text("\n\n".join(["\n".join(HEAD), *body]) + "\n")
 
 

@@ -17,6 +17,9 @@ JIT_DISABLED = bool(numba.config.DISABLE_JIT)
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("fixed")
 
+# Files whose tests share something that takes long to make: a cluster, runs of every kind, the whole of the paper.
+TOGETHER = {"test_anndata.py", "test_bits.py", "test_paper.py", "test_workers.py"}
+
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "zeisel_200x50.csv"
 
 
@@ -29,6 +32,22 @@ def pytest_configure(config):
     if JIT_DISABLED:
         # Compiled 64-bit arithmetic wraps silently, which is what the generator of random numbers relies on.
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered in scalar:RuntimeWarning")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep these files in one process each, and let every other test go where there is room.
+
+    That is what marks of groups are for, but with pytest 9.2 and pytest-xdist 3.8 those are not heard of.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFileOrTest(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return file if file.rpartition("/")[2] in TOGETHER else nodeid
+
+    return ByFileOrTest(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_runtest_setup(item):

@@ -14,8 +14,6 @@ from copartition.anndata import cluster
 from copartition.cli import main
 from copartition.runs.workers import Where
 
-pytestmark = pytest.mark.once
-
 FEW = {"max_replicates": 20, "target_stderr": None}
 
 

@@ -19,8 +19,6 @@ def found():
 
 # Whole numbers (meeting times, distances, what clusters count) are the same everywhere. Densities and variances may
 # differ in their last digits between processors, which add up sums in another order.
-@pytest.mark.compiled
-@pytest.mark.xdist_group("bits")
 @pytest.mark.parametrize("name", STORED)
 def test_runs_give_the_numbers_that_are_stored(found, name):
     assert found[name].keys() == STORED[name].keys()
@@ -31,7 +29,5 @@ def test_runs_give_the_numbers_that_are_stored(found, name):
             np.testing.assert_allclose(found[name][key], stored, rtol=1e-9, atol=1e-12, err_msg=key)
 
 
-@pytest.mark.compiled
-@pytest.mark.xdist_group("bits")
 def test_no_run_is_left_out(found):
     assert found.keys() == STORED.keys()

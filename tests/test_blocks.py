@@ -101,6 +101,7 @@ def update_matrix(target, density, states, blocks):
 # --- the update itself -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "mixed"])
 def test_updates_are_reversible_for_every_block(name):
     """Exact: the flow from each partition of five points to each other is the flow back."""
@@ -114,6 +115,7 @@ def test_updates_are_reversible_for_every_block(name):
         assert np.abs(flow - flow.T).max() < 1e-12
 
 
+@pytest.mark.plain
 def test_a_wrong_weight_is_not_reversible():
     target, density = small.scalar()
     states, law = naive.law(density, 5)
@@ -122,6 +124,7 @@ def test_a_wrong_weight_is_not_reversible():
     assert np.abs(law @ matrix - law).max() > 1e-5
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("naming", [kernels.ALONE, kernels.FIRST, kernels.SECOND])
 @pytest.mark.parametrize("name", MIXTURES)
 def test_compiled_ways_are_those_of_the_twin(name, naming, rng):
@@ -194,7 +197,6 @@ def forced(weights, state, order, near, plan):
 UPDATES = cp.JointUpdates(1, tries=2, least=2, most=3)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
 def test_an_update_has_its_exact_law(name):
     """100,000 updates from each of four partitions of four points: false alarm 1e-5 each."""
@@ -209,7 +211,6 @@ def test_an_update_has_its_exact_law(name):
         assert chi_square_is_plausible(counts, matrix[s] * 100_000, 1e-5)
 
 
-@pytest.mark.compiled
 def test_the_test_of_updates_fails_with_another_number_of_tries():
     target, density = four_points("scalar")
     states, _ = naive.law(density, 4)
@@ -220,7 +221,6 @@ def test_the_test_of_updates_fails_with_another_number_of_tries():
     assert not chi_square_is_plausible(counts, matrix[3] * 100_000, 1e-5)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "wishart"])
 def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
     """2,000 updates from each of 225 pairs of partitions of four points; false alarm 1e-7 for each of 450 counts."""
@@ -241,7 +241,6 @@ def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
     assert met > 0
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "wishart", "mixed"])
 def test_estimates_with_blocks_are_unbiased(name):
     """20,000 replicates against enumeration: 4 standard errors for each of five probabilities."""
@@ -261,6 +260,7 @@ def crowd(n_points=60, n_columns=2):
     return cp.Mixture(data, cp.Gaussian(noise_sd=0.5, mean_sd=4.0), cp.DirichletProcess(5.0))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("component", ["known", "wishart"])
 def test_books_are_right_after_updates_and_chains_grow(component):
     target = crowd()
@@ -283,6 +283,7 @@ def test_books_are_right_after_updates_and_chains_grow(component):
         assert pair.distance[0] == naive.hamming(pair.x.labels.tolist(), pair.y.labels.tolist())
 
 
+@pytest.mark.plain
 def test_what_is_kept_stays_right_after_updates():
     """The conditional law from what is kept is that of a chain that was built anew."""
     target = cp.Mixture(crowd(40, 3).model.points[:, :3], cp.NormalInverseWishart(), cp.DirichletProcess(2.0))
@@ -301,6 +302,7 @@ def law_of_point(target, chain, n):
 # --- near points -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 def test_near_points_are_those_that_predict_each_other_best():
     """With a known noise and a wide prior that is the Euclidean distance, but for a pull towards the prior mean."""
     data = np.random.default_rng(1).normal(0, 1, (30, 2))
@@ -313,6 +315,7 @@ def test_near_points_are_those_that_predict_each_other_best():
     assert sorted(few[0].tolist()) == [-1, -1, -1, 4, 9]
 
 
+@pytest.mark.plain
 def test_near_points_by_the_law_of_mixed_columns():
     target, density = small.mixed()
     found = nearest(target, np.arange(5), np.arange(5), 4)
@@ -332,6 +335,7 @@ def test_a_vertex_without_edges_leaves_the_others_their_near_ones():
 # --- from outside ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("updates", "message"),
     [
@@ -350,7 +354,6 @@ def test_mistakes_are_said(updates, message):
         cp.JointUpdates(1, points=[0.5])
 
 
-@pytest.mark.once
 def test_a_run_says_which_joint_updates_it_makes():
     target = crowd()
     e = cp.estimate(

@@ -31,6 +31,7 @@ def ring(rng, n_points):
     return cp.GraphColoring(edges, colors=9, n_vertices=n_points)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", COUPLINGS)
 @pytest.mark.parametrize("start", ["singletons", "one cluster", "coloring"])
 def test_lists_agree_with_a_recount(name, start, rng):
@@ -53,6 +54,7 @@ def test_lists_agree_with_a_recount(name, start, rng):
     assert start != "one cluster" or JIT_DISABLED or len(pair.x.sizes) > rows  # more than the first arrays held
 
 
+@pytest.mark.plain
 def test_lists_go_on_in_larger_arrays(rng):
     """Cells of a pair that grows stay where they are, those given back too."""
     target, _ = mixture(rng, 30, alpha=5.0)
@@ -76,6 +78,7 @@ def numbers_in(value):
     return sum(numbers_in(one) for one in value) if isinstance(value, tuple) else 1
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("coupling", ["transport", "path"])
 def test_a_pair_from_singletons_takes_memory_in_proportion_to_its_points(coupling):
     per_point = []

@@ -65,7 +65,6 @@ def many_meeting_times(target, count, lag, seed):
     return pairs(e.meeting_times, lag)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "full", "coloring", "bernoulli"])
 @pytest.mark.parametrize("lag", [1, 4, 30])
 def test_exact_distances_are_below_the_bounds_and_not_far(name, lag):
@@ -84,7 +83,6 @@ def test_exact_distances_are_below_the_bounds_and_not_far(name, lag):
             assert np.all(bound.value[clear] <= 3.0 * exact[clear])
 
 
-@pytest.mark.compiled
 def test_meeting_times_one_too_small_are_found_out():
     """The historic mistake of taking tau one too small: the test above fails with it."""
     target, density = small.scalar()
@@ -94,7 +92,6 @@ def test_meeting_times_one_too_small_are_found_out():
     assert np.any(tv > wrong.value + 4 * (wrong.high - wrong.low) / 3.92)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("t", [0, 2, 6])
 def test_bands_cover_the_expectation(t):
     """Of 400 runs with 150 pairs each, 95 % bands cover at least 92 % (by chance 91.8 % would be 3 errors low).

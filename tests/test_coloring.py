@@ -27,6 +27,7 @@ def test_symmetric_matrices_and_triangles_are_the_same_graph():
         assert np.array_equal(cp.GraphColoring(triangle, colors=3).edges, expected)
 
 
+@pytest.mark.plain
 def test_names_of_nodes_are_kept():
     target = cp.GraphColoring(nx.Graph(SQUARE), colors=3)
     assert target.names == ["a", "b", "c", "d"]
@@ -37,6 +38,7 @@ def test_names_of_nodes_are_kept():
     assert cp.GraphColoring([(0, 1)], colors=2).names is None
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("target", [cp.Mixture([0.0, 1.0], cp.Gaussian(1.0, 3.0), cp.DirichletProcess(1.0))])
 def test_a_start_that_a_target_does_not_have_is_refused_with_those_that_it_has(target):
     with pytest.raises(ValueError, match="got 'greedy'") as caught:

@@ -43,6 +43,7 @@ NUMBERS = [[0.5, 2.0], [None, 1.0], [1.5, None], [-0.5, 3.0]]
 FILLED = np.array(NUMBERS, dtype=float)
 
 
+@pytest.mark.plain
 def test_numbers_with_gaps_in_every_form(pd):
     forms = [
         np.array(NUMBERS, dtype=object),
@@ -62,6 +63,7 @@ def test_numbers_with_gaps_in_every_form(pd):
         assert_same(NUMBERS, form, SET_BY_DATA[0])
 
 
+@pytest.mark.plain
 def test_counts_and_answers_with_gaps_in_every_form(pd):
     counts = [[3, 0], [None, 2], [7, None]]
     frame = pd.DataFrame(counts, columns=["x", "y"])
@@ -82,6 +84,7 @@ def test_counts_and_answers_with_gaps_in_every_form(pd):
         assert_same([1, 0, 1], form, cp.Bernoulli(0.5, 1.5))
 
 
+@pytest.mark.plain
 def test_categories_in_every_form(pd):
     words = [["red", 3], ["green", 7], [None, 3], ["red", None]]
     frame = pd.DataFrame(words, columns=["colour", "size"])
@@ -102,6 +105,7 @@ def test_categories_in_every_form(pd):
     assert cp.Mixture(np.array(["b", "a", "b"]), cp.Categorical()).component.levels == [["a", "b"]]
 
 
+@pytest.mark.plain
 def test_one_column_may_be_a_series_or_a_plain_list(pd):
     values = [0.5, 2.0, -1.0]
     for form in (pd.Series(values), pd.Series(values, name="x"), np.array(values), [[v] for v in values]):
@@ -124,6 +128,7 @@ def test_data_frames_of_polars():
     assert cp.Mixture(frame, component).component.parts[2][0] == ["c"]
 
 
+@pytest.mark.plain
 def test_categories_that_are_declared_count_though_none_was_seen(pd):
     seen = ["a", "b", "a"]
     column = partial(naive.categorical_column, concentration=0.7)
@@ -160,6 +165,7 @@ def table(pd):
     )
 
 
+@pytest.mark.plain
 def test_columns_by_name_by_number_and_in_any_order(pd):
     frame = table(pd)
     parts = [(["height", "weight"], NIW), ("sort", cp.Categorical(0.5)), ("n", cp.Poisson(2.0, 1.0))]
@@ -179,6 +185,7 @@ def test_columns_by_name_by_number_and_in_any_order(pd):
     assert any(sentence.startswith("height, weight: Points of a cluster are normal") for sentence in said)
 
 
+@pytest.mark.plain
 def test_parts_are_as_if_each_column_had_its_own(pd):
     """One part for two columns, or a part for each, is the same law where columns are independent."""
     frame = table(pd)
@@ -362,6 +369,7 @@ def test_data_that_do_not_fit_are_refused_in_one_sentence(name, pd):
     assert str(caught.value).endswith(".")
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("make", "message"),
     [

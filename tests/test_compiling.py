@@ -41,7 +41,6 @@ def test_kernels_are_pickled_by_name():
     assert repr(target.law.log_predictive) == "<kernel copartition.targets.gaussian.isotropic>"
 
 
-@pytest.mark.once
 def test_importing_compiles_nothing():
     code = """
         import gc, copartition
@@ -54,7 +53,6 @@ def test_importing_compiles_nothing():
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, env=environment)
 
 
-@pytest.mark.compiled
 def test_one_compiled_sweep_serves_every_target_and_coupling():
     for name in small.TARGETS:
         for coupling in small.COUPLINGS.values():
@@ -63,7 +61,6 @@ def test_one_compiled_sweep_serves_every_target_and_coupling():
         assert len(one.compiled.signatures) == 1
 
 
-@pytest.mark.compiled
 def test_no_compiled_function_takes_more_than_eight_arguments():
     """What is passed around is bundled in the named tuples of `copartition.core.state`."""
     arguments = {}
@@ -228,7 +225,6 @@ def folder_in_another_process(**environment):
 
 
 @pytest.mark.posix
-@pytest.mark.once
 def test_where_the_home_cannot_be_written_all_processes_share_a_temporary_folder(tmp_path):
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "temporary").mkdir()
@@ -299,7 +295,6 @@ LOOK = """
 """
 
 
-@pytest.mark.compiled
 def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     """A copy of the package, edited; each look at it is a process of its own. Times of files never change."""
     source, package = tmp_path / "source", tmp_path / "copartition"
@@ -388,7 +383,6 @@ WAIT = """
 """
 
 
-@pytest.mark.compiled
 def test_an_edit_of_what_a_process_has_already_read_is_no_edit_of_what_it_compiles(tmp_path):
     """A source is saved while a process that has imported it has compiled nothing yet: the next one starts from it."""
     shutil.copytree(Path(cp.__file__).parent, tmp_path / "copartition", ignore=shutil.ignore_patterns("__pycache__"))
@@ -427,7 +421,6 @@ WEIGHTS_FILE = """
 """
 
 
-@pytest.mark.compiled
 def test_an_edited_target_is_never_stale(tmp_path):
     """Edits of the target's own file and of a function in another file both take effect in the next process."""
 
@@ -447,7 +440,6 @@ def test_an_edited_target_is_never_stale(tmp_path):
         assert run(first, second) == pytest.approx(2 * first / (2 * first + second))
 
 
-@pytest.mark.compiled
 def test_a_target_typed_in_at_a_prompt_works():
     code = """
         import numpy as np
@@ -465,7 +457,6 @@ def test_a_target_typed_in_at_a_prompt_works():
     assert [float(p) for p in done.stdout.strip()[1:-1].split(",")] == pytest.approx([2 / 3, 1 / 3])
 
 
-@pytest.mark.compiled
 def test_compiled_kernels_are_kept_on_disk():
     _ = steps.make_steps.compiled
     folder = folder_for(steps.make_steps.function)
@@ -483,7 +474,6 @@ def test_what_is_decorated_is_a_kernel():
 LABELS = np.array([0, 0, 1, 1, 0])
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -505,7 +495,6 @@ def test_arrays_of_another_type_are_refused(labels, message):
     assert chain.labels.tolist() == LABELS.tolist()
 
 
-@pytest.mark.compiled
 def test_arrays_inside_tuples_are_checked_too():
     target, _ = small.diagonal()
     chain = chain_at(target, LABELS)
@@ -570,7 +559,6 @@ def test_enumerations_and_vectorised_functions_are_part_of_the_hash():
 # --- kernels that are made for their arguments -----------------------------------------------------------------------
 
 
-@pytest.mark.compiled
 def test_made_kernels_are_made_once_pickled_by_their_arguments_and_cached_under_names_of_their_own():
     from copartition.core.cache import folder_for
     from copartition.targets.blocks import wishart_predictive

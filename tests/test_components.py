@@ -284,6 +284,7 @@ def tasks_of(logs):
     return [task for task in every if max(logs[placed] for placed in task[2]) > -math.inf][:: 11 if JIT_DISABLED else 1]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("prior", ALL_PRIORS)
 @pytest.mark.parametrize("name", CASES)
 def test_conditional_laws_of_every_component_under_every_prior(name, prior):
@@ -310,6 +311,7 @@ def all_rows(name):
     return [*list(case.rows), *list(case.grid)]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", CASES)
 def test_merges_have_the_ratio_of_densities_and_moves_are_possible(name, rng):
     """Pairs of clusters of random partitions of eight points."""
@@ -327,7 +329,6 @@ def test_merges_have_the_ratio_of_densities_and_moves_are_possible(name, rng):
     assert objection_to_moves(target) == ""
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["mixed", "nig_with_gaps"])
 def test_functions_made_for_one_table_say_the_same(monkeypatch, name):
     """Where there are many points a function is compiled for the table; here for five."""
@@ -456,6 +457,7 @@ def hard_data(kind, rng):
 HARD = ["outliers", "outliers together", "duplicates", "constant columns", "far from the prior"]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("twice", [False, True])
 def test_unknown_covariances_of_hard_data(kind, twice, rng):
@@ -476,6 +478,7 @@ def test_unknown_covariances_of_hard_data(kind, twice, rng):
     assert_visits_are_right(target, log_cluster, rng, 1e-7, often)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("gaps", [False, True])
 def test_unknown_variances_of_hard_data(kind, gaps, rng):
@@ -490,6 +493,7 @@ def test_unknown_variances_of_hard_data(kind, gaps, rng):
     assert_visits_are_right(target, log_cluster, rng, 1e-4 if often else 1e-9, often, relative=gaps)
 
 
+@pytest.mark.plain
 def test_fifty_columns_and_fewer_points(rng):
     data, scale = rng.normal(0, 1, (12, 50)), covariance(50)
     data[5] = data[6]
@@ -503,6 +507,7 @@ def test_fifty_columns_and_fewer_points(rng):
     assert_visits_are_right(target, naive.independent_columns(data, columns), rng, 1e-9)
 
 
+@pytest.mark.plain
 def test_products_over_many_columns_do_not_overflow(rng):
     """Sixteen factors of 1e22 each are more than a number of the machine holds."""
     data, far = rng.normal(0, 1, (6, 20)), rng.normal(0, 1, (1, 20)) * 1e11
@@ -516,6 +521,7 @@ def test_products_over_many_columns_do_not_overflow(rng):
         assert chain.weights[k] + target.log_constant == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.plain
 def test_products_over_many_known_columns_do_not_overflow(rng):
     """A wide prior for the means: each of 32 factors is 1e12, and a new cluster is likelier than one far away."""
     data = rng.normal(0, 1, (4, 40))
@@ -542,6 +548,7 @@ def test_products_over_many_known_columns_do_not_overflow(rng):
     assert cp.conditional(target, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("concentration", [1e-60, 1e25])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_products_over_many_categories_stay_in_range(concentration, gaps, rng):
@@ -561,6 +568,7 @@ def test_products_over_many_categories_stay_in_range(concentration, gaps, rng):
         np.testing.assert_allclose(law, prior, rtol=1e-9)
 
 
+@pytest.mark.plain
 def test_counts_beyond_the_table_of_logarithms(rng):
     """Sums of counts of more than a million: log Gamma is computed, not looked up."""
     data = np.array([[5, 900_000], [3, 800_000], [2, 700_001], [0, 3], [7, 1_500_000]])
@@ -582,6 +590,7 @@ COMPONENTS_OF_ONE_COLUMN = [
 ]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(("component", "column"), COMPONENTS_OF_ONE_COLUMN)
 def test_one_point_and_points_that_are_all_the_same(component, column):
     one = cp.Mixture([1], component)
@@ -624,6 +633,7 @@ def test_what_is_left_out_is_set_from_the_data(rng):
     np.testing.assert_allclose(second.scale, 0.5 * data[5:, 1].var(ddof=1))
 
 
+@pytest.mark.plain
 def test_one_column_of_unknown_covariance_is_one_of_unknown_variance(rng):
     data = rng.normal(3, 2, 7)
     of_both = [cp.Mixture(data, component) for component in (cp.NormalInverseWishart(), cp.NormalInverseGamma())]
@@ -632,6 +642,7 @@ def test_one_column_of_unknown_covariance_is_one_of_unknown_variance(rng):
             np.testing.assert_allclose(*[cp.conditional(target, state, n) for target in of_both], rtol=1e-11)
 
 
+@pytest.mark.plain
 def test_a_prior_that_is_left_out_learns_its_concentration():
     assert repr(cp.DirichletProcess()) == "DirichletProcess(alpha=Gamma(2, 4))"
     data = [0.0, 0.5, 3.0, 3.5]
@@ -652,6 +663,7 @@ def density_at(target, grid, state):
     return evaluate_at(bound.model, bound.law, functionals, chain_at(bound, np.array(state)))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("prior", ["dp_gamma", "py", "mfm_geometric", "finite"])
 @pytest.mark.parametrize("name", CASES)
 def test_density_of_the_next_point(name, prior):
@@ -671,6 +683,7 @@ def test_density_of_the_next_point(name, prior):
             assert found == pytest.approx(weights @ np.exp(logs) / weights.sum(), rel=1e-9)
 
 
+@pytest.mark.plain
 def test_densities_and_probabilities_sum_to_one():
     u = np.linspace(-14, 14, 300)
     step = u[1] - u[0]
@@ -685,6 +698,7 @@ def test_densities_and_probabilities_sum_to_one():
     assert density_at(words, np.array(grid, dtype=object), [0, 1, 1]).sum() == pytest.approx(1.0, abs=1e-13)
 
 
+@pytest.mark.plain
 def test_grids_may_be_lists_and_data_frames_as_data_may():
     """Lists of numbers and text stay what they are, and columns of a data frame go by their names."""
     pd = pytest.importorskip("pandas")
@@ -713,7 +727,6 @@ def draw_starts(model, law, chain, random, trips, draws):
     return done
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("prior", ["dp", "dp_gamma", "py_negative", "py_gamma", "mfm", "mfm_geometric", "finite"])
 def test_starts_from_the_prior_have_its_law(prior):
     """200,000 draws of partitions of four points, with data that speak against most: false alarm 1e-5 each."""
@@ -760,7 +773,6 @@ def test_tables_of_n_points_are_no_law_of_the_next_one():
     assert np.abs(weights / weights.sum() - exact / exact.sum()).max() > 1e-3
 
 
-@pytest.mark.compiled
 def test_components_go_to_other_processes(rng):
     data = np.column_stack([rng.normal(0, 1, (12, 2)), rng.integers(0, 2, 12)])
     parts = cp.Columns([([0, 1], cp.NormalInverseWishart()), (2, cp.Bernoulli())])

@@ -90,6 +90,7 @@ def case(request):
     return target, density, [state for state, one in zip(states, possible, strict=True) if one], law[possible]
 
 
+@pytest.mark.plain
 def test_conditional_laws_are_those_of_the_restricted_density(case):
     target, density, states, _ = case
     for state in states:
@@ -102,6 +103,7 @@ def test_conditional_laws_are_those_of_the_restricted_density(case):
                 assert ours.max() == 1.0
 
 
+@pytest.mark.plain
 def test_the_restricted_density_is_invariant_under_a_sweep(case):
     target, _, states, law = case
     matrix = laws.sweep_matrix(target, states)
@@ -114,7 +116,6 @@ def test_the_restricted_density_is_invariant_under_a_sweep(case):
 STEPS = {"sweep": (0, 0), "moves": (4, 0), "joint updates": (0, cp.JointUpdates(3, least=2, most=4))}
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("name", "what"), [(name, what) for name in CASES for what in STEPS if what == "sweep" or "coloring" not in name]
 )
@@ -133,7 +134,6 @@ def test_steps_lead_to_the_restricted_law(name, what):
     assert chi_square_is_plausible(counts, started, 1e-5)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", CASES)
 def test_estimates_are_unbiased(name):
     """Law of the number of clusters and all pairs, with defaults: five standard errors, false alarm below 1e-4."""
@@ -155,6 +155,7 @@ def test_estimates_are_unbiased(name):
 STARTS = ["one_cluster", "singletons", "prior", "sequential"]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("name", "init"),
     [(name, init) for name in CASES for init in (["sequential", "greedy"] if "coloring" in name else STARTS)],
@@ -172,7 +173,6 @@ def test_starts_keep_to_the_constraint(name, init):
         assert max(1, len(known), len(set(kinds))) <= few <= max(1, len(known)) + len(set(kinds))
 
 
-@pytest.mark.compiled
 def test_chains_keep_to_the_constraint_for_long():
     graph = nx.davis_southern_women_graph()
     target = cp.BlockModel(graph, kinds="bipartite", known={"E1": "early", "E2": "early", "E12": "late"})
@@ -216,6 +216,7 @@ def test_the_model_says_what_is_known():
 THREE = [0.0, 1.0, 2.0]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -256,6 +257,7 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(make, message):
         make()
 
 
+@pytest.mark.plain
 def test_where_everything_is_known_chains_meet_at_once():
     target, _ = mixture(known=[0, 1, 0, 1, 1])
     m = cp.meeting_times(target, replicates=3, lag=2, init="sequential")

@@ -53,6 +53,7 @@ def subset_of(pairs, every):
     return list(pairs)[:: every if JIT_DISABLED else 1]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["scalar", "coloring", "bernoulli"])
 @pytest.mark.parametrize("coupling", small.COUPLINGS)
 def test_both_marginals_are_those_of_the_single_chain(name, coupling):
@@ -67,6 +68,7 @@ def test_both_marginals_are_those_of_the_single_chain(name, coupling):
         assert abs(joint.sum() - 1.0) < 1e-12
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("coupling", NAIVE)
 def test_label_couplings_have_the_joint_law_of_their_definition(coupling):
     target, density = small.scalar()
@@ -77,6 +79,7 @@ def test_label_couplings_have_the_joint_law_of_their_definition(coupling):
         assert np.abs(joint[: len(p), : len(q)] - NAIVE[coupling](p, q)).max() < 1e-12
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
 @pytest.mark.parametrize(
     ("coupling", "distance"), [("transport", naive.hamming), ("transport_vi", naive.variation_of_information)]
@@ -98,6 +101,7 @@ def test_transport_is_optimal_and_never_worse_than_the_others(name, coupling, di
         assert achieved <= min(rivals) + 1e-11
 
 
+@pytest.mark.plain
 def test_transport_reaches_the_optimum_of_a_linear_program(rng):
     target, density = small.diagonal()
     states = support(target, density)
@@ -123,6 +127,7 @@ def larger_pairs(rng, count):
         yield naive.canonical(x), naive.canonical(y)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("metric", ["hamming", "vi"])
 def test_transport_with_many_clusters_is_optimal(metric, rng):
     """Weights of every order of magnitude, and dominant cells beside cells that need the solver."""

@@ -70,7 +70,6 @@ def test_systems_without_affinity(machine, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
-@pytest.mark.once
 def test_a_real_process_that_may_run_on_one_processor_only():
     code = (
         "import os\n"

@@ -99,7 +99,6 @@ def test_wild_replicates_do_not_move_robust_summaries():
     assert abs(e.median_of_means(20).value[0]) < 0.2
 
 
-@pytest.mark.once
 def test_bootstrap_intervals_of_the_trimmed_mean_cover_its_true_value():
     """Symmetric values: the trimmed mean estimates 0. 150 runs; 95 % +- 1.8 %."""
     rng = np.random.default_rng(5)

@@ -23,10 +23,10 @@ import clusters
 import copartition as cp
 import naive
 import small
-from conftest import JIT_DISABLED, hear_interrupts
+from conftest import hear_interrupts
 from copartition.results.store import Store
 
-COUNT = 4 if JIT_DISABLED else 200
+COUNT = 200
 SETTINGS = {"burn_in": 1, "min_sweeps": 6, "lag": 2, "seed": 5, "init": "prior"}
 
 
@@ -113,7 +113,6 @@ def dask_cluster(tmp_path_factory):
         yield client, workers
 
 
-@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore")
 def test_same_bits_on_a_dask_cluster_even_when_a_worker_is_killed(dask_cluster, undisturbed):
     client, workers = dask_cluster
@@ -285,7 +284,6 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):
         run(store=tmp_path / "no" / "such" / "folder" / "run.db")
 
 
-@pytest.mark.compiled
 @pytest.mark.posix
 def test_a_full_disk_is_a_clear_error_and_the_store_stays_valid(tmp_path):
     """A real limit on file size in a process of its own."""
@@ -309,7 +307,6 @@ def test_a_full_disk_is_a_clear_error_and_the_store_stays_valid(tmp_path):
     assert len(cp.Estimate.load(path).values) >= 10
 
 
-@pytest.mark.compiled
 @pytest.mark.posix
 def test_a_store_that_may_only_be_read_is_a_clear_error_and_stays_valid(tmp_path):
     """File and folder without write permission; as another user where the tests run as root, whom nothing stops."""
@@ -353,15 +350,15 @@ KILLED = """
 """
 
 
-@pytest.mark.compiled
-def test_killing_the_process_loses_no_whole_batch(tmp_path):
-    """Killed at 8 random moments, then to the end: the same as undisturbed."""
+@pytest.mark.parametrize("times", [3, pytest.param(8, marks=pytest.mark.long)])
+def test_killing_the_process_loses_no_whole_batch(tmp_path, times):
+    """Killed so many times at random moments, then to the end: the same as undisturbed."""
     script = tmp_path / "run.py"
     script.write_text(textwrap.dedent(KILLED))
     path = tmp_path / "run.db"
     expected = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
     chance = random.Random(1)
-    for _ in range(8):
+    for _ in range(times):
         process = subprocess.Popen([sys.executable, script, path], stdout=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.6, 1.3))
         process.kill()
@@ -379,7 +376,6 @@ def wait_for_replicates(path):
     raise TimeoutError("no replicate was kept in two minutes")
 
 
-@pytest.mark.compiled
 @pytest.mark.posix
 def test_an_interruption_keeps_what_is_done(tmp_path):
     script = tmp_path / "run.py"
@@ -472,7 +468,6 @@ def test_progress_shows_the_estimate(capsys, monkeypatch):
 # --- deadlines -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.compiled
 def test_a_deadline_in_sweeps_is_unbiased_and_the_naive_average_is_not():
     """A deadline so tight that most workers complete nothing: 5,000 workers, 4 standard errors."""
     data = np.array([-1.6, -1.4, 1.5, 1.7])
@@ -491,21 +486,20 @@ def test_a_deadline_in_sweeps_is_unbiased_and_the_naive_average_is_not():
 
 def test_workers_keep_to_their_deadline():
     target = small.scalar()[0]
-    workers = 3 if JIT_DISABLED else 50
+    workers = 50
     arguments = {"workers": workers, "burn_in": 0, "min_sweeps": 4, "lag": 1, "seed": 2}
     e = cp.estimate_within(target, [cp.n_clusters(), cp.largest_clusters(2)], deadline=cp.Sweeps(40), **arguments)
     assert e.values.shape == (workers, 3)
     assert np.all(e.completed >= 1)
     again = cp.estimate_within(target, [cp.n_clusters(), cp.largest_clusters(2)], deadline=cp.Sweeps(40), **arguments)
     assert np.array_equal(e.values, again.values)
-    if not JIT_DISABLED:
-        in_seconds = cp.estimate_within(target, cp.n_clusters(), deadline=cp.Seconds(0.01), **arguments)
-        assert in_seconds.values.shape == (workers, 1)
+    in_seconds = cp.estimate_within(target, cp.n_clusters(), deadline=cp.Seconds(0.01), **arguments)
+    assert in_seconds.values.shape == (workers, 1)
 
 
 def test_ordinary_chains_under_a_deadline():
     target = small.scalar()[0]
-    workers = 2 if JIT_DISABLED else 20
+    workers = 20
     h = cp.n_clusters()
     s = cp.sample_within(target, h, workers=workers, deadline=cp.Sweeps(12), burn_in=2, seed=4)
     assert s.sweeps.tolist() == [12] * workers
@@ -513,8 +507,7 @@ def test_ordinary_chains_under_a_deadline():
     assert "meet" not in str(s)
     expected = cp.sample(target, cp.n_clusters(), sweeps=10, burn_in=2, chains=workers, seed=4)
     np.testing.assert_allclose(s.values[:, 0], expected.draws.mean(axis=(1, 2)))
-    if not JIT_DISABLED:
-        assert cp.sample_within(target, h, workers=2, deadline=cp.Seconds(0.005)).values.shape == (2, 1)
+    assert cp.sample_within(target, h, workers=2, deadline=cp.Seconds(0.005)).values.shape == (2, 1)
     with pytest.raises(TypeError, match=r"deadline must be Sweeps\(n\) or Seconds\(s\), got 3"):
         cp.sample_within(target, h, workers=2, deadline=3)
     with pytest.raises(ValueError, match="Sweeps must be"):

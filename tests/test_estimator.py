@@ -37,6 +37,7 @@ def weight_kernel(t, burn_in, horizon, lag):
     return correction_weight(t, burn_in, horizon, lag)
 
 
+@pytest.mark.plain
 def test_weights_count_how_often_a_difference_is_used():
     for lag in (1, 2, 3, 7):
         for k, m in ((0, 0), (0, 5), (3, 3), (5, 20)):
@@ -83,6 +84,7 @@ def count(chain):
     return len(set(chain.labels.tolist()))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("lag", [1, 3])
 @pytest.mark.parametrize("init", ["one_cluster", "prior"])
 def test_values_are_those_of_the_formula_replicate_by_replicate(lag, init):
@@ -112,11 +114,22 @@ def assert_unbiased(values, exact):
     assert np.all(error <= 4 * stderr + 1e-12), np.max(error / np.maximum(stderr, 1e-300))
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("coupling", small.COUPLINGS)
-@pytest.mark.parametrize("name", ["scalar", "coloring", "full"])
+def once_each(first, second):
+    """All cases of two lists, of which `make test` takes some: one list is gone through, and the other takes turns."""
+    longest = max(len(first), len(second))
+    taken = {(first[turn % len(first)], second[turn % len(second)]) for turn in range(longest)}
+    return [
+        pytest.param(*case, marks=() if case in taken else pytest.mark.long)
+        for case in itertools.product(first, second)
+    ]
+
+
+@pytest.mark.parametrize(("name", "coupling"), once_each(["scalar", "coloring", "full"], [*small.COUPLINGS]))
 def test_mean_of_replicates_is_the_exact_expectation(name, coupling):
-    """Every lag without burn-in, where corrections are large, and one of them with: the horizons take turns."""
+    """Every lag without burn-in, where corrections are large, and one of them with: the horizons take turns.
+
+    Eleven components of five runs: a case with a new seed would be a false alarm with a probability of 0.0035.
+    """
     target, density = small.TARGETS[name]()
     exact = exact_pairs(target, density)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
@@ -129,7 +142,6 @@ def test_mean_of_replicates_is_the_exact_expectation(name, coupling):
         assert_unbiased(run(job, 20_000).values, exact)
 
 
-@pytest.mark.compiled
 def test_random_starts_and_nuggets_are_unbiased_too():
     target, density = small.scalar()
     exact = exact_pairs(target, density)
@@ -139,10 +151,11 @@ def test_random_starts_and_nuggets_are_unbiased_too():
         assert_unbiased(run(job, 20_000).values, exact)
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("coupling", ["transport", "matched", "path"])
-@pytest.mark.parametrize("name", ["scalar", "full", "bernoulli", "wishart"])
+@pytest.mark.parametrize(
+    ("name", "coupling"), once_each(["scalar", "full", "bernoulli", "wishart"], ["transport", "matched", "path"])
+)
 def test_split_merge_moves_and_starts_that_are_runs_leave_it_unbiased(name, coupling):
+    """Eleven components of four runs: a case with a new seed would be a false alarm with a probability of 0.003."""
     target, density = small.TARGETS[name]()
     exact = exact_pairs(target, density)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
@@ -183,7 +196,6 @@ class Swapped(cp.Matched):
     partner = swapped_remainders
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("wrong", ["acceptance ratio", "remainders swapped"])
 def test_wrong_kernels_fail_the_same_test(wrong):
     target, density = small.bernoulli()
@@ -223,7 +235,6 @@ def shifted_by_points(model, law, pair, moves, rule, random, progress):
     return DONE
 
 
-@pytest.mark.compiled
 def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one():
     """Functionals may be looked at in the middle of a sweep where nothing but the last point's law matters."""
     target, density = small.bernoulli()
@@ -233,7 +244,6 @@ def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one(
     assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("wrong", [{"too_early": 1}, {"weights": "old"}])
 def test_wrong_estimators_fail_the_same_test(wrong):
     """The two mistakes of public code: the last correction term lost, and lag weights that are too large."""
@@ -252,7 +262,6 @@ def test_wrong_estimators_fail_the_same_test(wrong):
         assert_unbiased(broken, exact)
 
 
-@pytest.mark.compiled
 def test_intervals_cover_as_often_as_they_say():
     """200 runs of 60 replicates: a 95 % interval misses 10 on average, 2 to 20 with probability 0.998."""
     target, density = small.scalar()
@@ -283,6 +292,7 @@ def in_python(asked):
     return [cp.functional(count), cp.functional(lambda labels: labels[0] == labels[1])]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("init", ["one_cluster", "prior", "singletons"])
 @pytest.mark.parametrize("times", [(0, 4, 2, CAP), (3, 5, 1, CAP), (0, 2, 3, 4)])
 def test_python_functionals_give_the_same_values(init, times):
@@ -308,6 +318,7 @@ def test_python_functionals_give_the_same_values(init, times):
         assert len(asked) == np.sum((ends - k + 1).clip(0) - both + 2 * corrected)
 
 
+@pytest.mark.plain
 def test_replicates_do_not_depend_on_their_batch():
     target, _ = small.scalar()
     job = job_for(target, [cp.n_clusters()], cp.Transport(), (1, 5, 2, CAP), "prior")
@@ -317,6 +328,7 @@ def test_replicates_do_not_depend_on_their_batch():
         assert alone.values.tolist() == together.values[i : i + 1].tolist()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("pieces", [1, 7])
 @pytest.mark.parametrize("kind", ["compiled", "in Python"])
 def test_replicates_do_not_depend_on_the_pieces_they_are_run_in(kind, pieces):
@@ -337,6 +349,7 @@ def test_replicates_do_not_depend_on_the_pieces_they_are_run_in(kind, pieces):
         assert getattr(runner.outcomes(), name).tolist() == getattr(together, name).tolist()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("init", [None, "sequential", cp.Start("one_cluster", sweeps=1, split_merge=2)])
 @pytest.mark.parametrize("coupling", [cp.Transport(), cp.Path(reach=40)], ids=["transport", "path"])
 def test_chains_that_outgrow_their_arrays_go_on_or_begin_again_with_the_same_bits(monkeypatch, init, coupling):
@@ -403,6 +416,7 @@ def pairs_that(kind):
     return job_for(target, functionals, step, (0, 0, 2, cap), "singletons"), 10 if JIT_DISABLED else 40
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("lines", [1, 3, 4096])
 @pytest.mark.parametrize("kind", ["meet", "are given up", "grow"])
 def test_the_diary_is_what_steps_from_python_show(monkeypatch, kind, lines):
@@ -424,6 +438,7 @@ def test_the_diary_is_what_steps_from_python_show(monkeypatch, kind, lines):
     assert bool(grown) == (kind == "grow")
 
 
+@pytest.mark.plain
 def test_a_diary_of_few_cells_has_fewer_lines(monkeypatch):
     job, count = pairs_that("meet")
     expected, _ = PairJob(job, True, np.arange(3)).run(range(count), Pause())
@@ -442,6 +457,7 @@ def assert_same_courses(found, expected):
             assert a.tolist() == b.tolist()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("lines", [1, 4096])
 def test_functionals_in_python_are_written_down_too(monkeypatch, lines):
     target, _ = small.scalar()
@@ -454,6 +470,7 @@ def test_functionals_in_python_are_written_down_too(monkeypatch, lines):
     assert any(np.any(differences) for differences in courses[0].differences)
 
 
+@pytest.mark.plain
 def test_nothing_is_written_down_unless_it_is_asked_for():
     job, count = pairs_that("meet")
     silent, _ = PairJob(job, False, np.zeros(0, dtype=np.int64)).run(range(count), Pause())
@@ -467,6 +484,7 @@ def test_nothing_is_written_down_unless_it_is_asked_for():
 # --- functionals -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 def test_predictive_density_is_that_of_the_model():
     """Against the ratio of joint densities, averaged over the exact posterior; also in two dimensions."""
     for name in ("scalar", "full"):
@@ -491,6 +509,7 @@ def test_predictive_density_is_that_of_the_model():
             assert_unbiased(e.values, expected)
 
 
+@pytest.mark.plain
 def test_predictive_density_integrates_to_one():
     target, _ = small.scalar()
     grid = np.linspace(-15, 15, 61)
@@ -498,6 +517,7 @@ def test_predictive_density_integrates_to_one():
     assert np.trapezoid(e.mean, grid) == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.plain
 def test_histogram_of_sizes_adds_up():
     target, _ = small.scalar()
     histogram = cp.cluster_sizes_histogram([1, 2, 4, 6])
@@ -512,6 +532,7 @@ def share_of_cluster(model, chain, law, parameters, out):
     out[0] = sizes[labels[int(parameters[0])]] / len(labels)
 
 
+@pytest.mark.plain
 def test_a_compiled_functional_of_the_users_own():
     target, density = small.scalar()
     states, law = naive.law(density, 5)
@@ -523,7 +544,6 @@ def test_a_compiled_functional_of_the_users_own():
         assert_unbiased(e.values, np.array([exact]))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("coupling", ["transport", "path"])
 def test_a_lead_that_is_timed_apart_changes_no_number(monkeypatch, coupling):
     """The kernel stops where chains are joined and where pairs end; what it computes is the same."""
@@ -537,6 +557,7 @@ def test_a_lead_that_is_timed_apart_changes_no_number(monkeypatch, coupling):
     assert all(np.array_equal(a, b) for a, b in zip(together.traces, apart.traces, strict=True))
 
 
+@pytest.mark.plain
 def test_coupled_sweeps_are_timed_without_the_lead(monkeypatch):
     """With a clock that moves on by a second at every look, each part of a pair takes whole seconds of its own."""
     monkeypatch.setattr("copartition.runs.replicates.LONG", 0)

@@ -113,7 +113,6 @@ def test_log_likelihood_refuses_targets_without_one():
         cp.log_likelihood().bind(target)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
 def test_expected_log_likelihood_at_a_power(beta):
     target, density = small.gaps()
@@ -178,7 +177,6 @@ def test_the_mean_over_strata(rng):
 # --- log evidences ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", CASES)
 def test_log_evidence_is_that_of_enumeration(name):
     target, density = CASES[name]()
@@ -188,7 +186,6 @@ def test_log_evidence_is_that_of_enumeration(name):
     assert abs(found.mean - truth) < 4 * found.stderr
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["discount", "spherical"])
 def test_log_evidence_with_unknown_numbers(name):
     """Numbers on a grid are enumerated too, a variance is integrated on a fine grid of its logarithm."""
@@ -205,7 +202,6 @@ def test_log_evidence_with_unknown_numbers(name):
     assert abs(found.mean - truth) < 4 * found.stderr
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "wishart", "gaps", "mixed", "dp_unknown", "finite", "mfm"])
 def test_log_evidence_by_particles_is_that_of_enumeration(name):
     target, density = CASES[name]()
@@ -282,6 +278,7 @@ def test_pairs_that_do_not_meet_are_an_error(hasty, posterior, monkeypatch):
     assert pickle.loads(pickle.dumps(powers.Unmet(0.25))).args == (0.25,)
 
 
+@pytest.mark.plain
 def test_a_budget_is_kept(hasty, posterior):
     with pytest.raises(cp.EvidenceError, match="max_seconds, 1e-09, are over before there is a log evidence"):
         cp.log_evidence(posterior, max_seconds=1e-9, seed=1, executor=1, coupling="matched")
@@ -356,7 +353,6 @@ def test_a_picture_of_a_comparison():
         cp.plots.evidence(3)
 
 
-@pytest.mark.once
 def test_models_are_compared_with_random_numbers_of_their_own(hasty, posterior):
     found = cp.compare({"one": posterior, "two": posterior}, 10.0, seed=1, executor=1)
     one, two = found.evidences.values()
@@ -401,7 +397,6 @@ def table(tmp_path):
 KNOWN = ("--noise-sd", 1, "--alpha", 1)
 
 
-@pytest.mark.compiled
 def test_compare_on_the_command_line(hasty, table):
     models = ("--model", "near=--mean-sd 1", "--model", "far=--mean-sd 4")
     plain = call(table, "--columns", "x", *KNOWN, *models, "--stderr", 5)

@@ -13,8 +13,6 @@ import copartition as cp
 import small
 from copartition.view import export
 
-pytestmark = pytest.mark.once  # tables and files have no kernels
-
 
 @pytest.fixture(scope="module")
 def e():

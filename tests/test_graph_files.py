@@ -11,8 +11,6 @@ from copartition import datasets
 
 networkx = pytest.importorskip("networkx")
 
-pytestmark = pytest.mark.once  # files have no kernels
-
 
 def edges_of(graph):
     """Return all edges, ends in order, so that graphs may be compared whatever way they are stored."""

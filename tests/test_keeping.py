@@ -104,6 +104,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("split_merge", [0, 5])
 def test_what_is_kept_is_right_after_every_step(name, split_merge, rng):
@@ -121,6 +122,7 @@ def test_what_is_kept_is_right_after_every_step(name, split_merge, rng):
     assert chain.age[0] > 0
 
 
+@pytest.mark.plain
 def test_what_is_kept_is_right_where_chains_grow_and_shrink(rng):
     """From singletons, and from one cluster to more than the first arrays hold."""
     n_points = 40
@@ -141,6 +143,7 @@ def test_what_is_kept_is_right_where_chains_grow_and_shrink(rng):
     assert_kept_is_right(few, grown(chain))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("init", ["prior", "sequential"])
 def test_what_is_kept_is_right_at_random_starts(init, rng):
     target = two_blocks(rng)
@@ -149,6 +152,7 @@ def test_what_is_kept_is_right_at_random_starts(init, rng):
     assert_kept_is_right(target, chain)
 
 
+@pytest.mark.plain
 def test_what_is_kept_is_rebuilt_at_a_fixed_rhythm(rng):
     target = two_blocks(rng)
     chain = chain_at(target, np.arange(N_POINTS) % 3)
@@ -162,7 +166,6 @@ def test_what_is_kept_is_rebuilt_at_a_fixed_rhythm(rng):
     assert_kept_is_right(target, chain, 1e-12)
 
 
-@pytest.mark.compiled
 def test_what_is_kept_does_not_drift(rng):
     """2,000 sweeps with moves; a digit is lost between two rebuildings at most."""
     target = overlapping(5, rng)
@@ -176,6 +179,7 @@ def test_what_is_kept_does_not_drift(rng):
 # --- two chains ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("coupling", ["transport", "matched", "path"])
 @pytest.mark.parametrize("name", ["two columns", "two blocks"])
 def test_what_two_chains_keep_is_right(name, coupling, rng):
@@ -213,6 +217,7 @@ def part_of_sweep(model, law, pair, coupled, random, first, last):
     return last
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["two columns", "two blocks"])
 def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
     """In the middle of sweeps of two chains as a whole, after they have parted; also if arrays grow then."""
@@ -246,6 +251,7 @@ def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
     assert grown_in_between > 3
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["two columns", "two blocks"])
 @pytest.mark.parametrize("coupling", ["transport", "matched", "path"])
 def test_pairs_meet_and_stay_together(name, coupling, rng):
@@ -281,6 +287,7 @@ def put_into(model, law, chain, n, k):
     put_in(reference(model), reference(law), reference(chain), n, k)
 
 
+@pytest.mark.plain
 def test_the_row_that_a_point_leaves_still_holds_it_until_it_is_placed(rng):
     target = overlapping(2, rng)
     labels = np.array([0, 1, 1, *[2 + n % 2 for n in range(N_POINTS - 3)]])
@@ -321,6 +328,7 @@ def test_the_row_that_a_point_leaves_still_holds_it_until_it_is_placed(rng):
     assert_kept_is_right(target, chain)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_point_far_out_is_let_go_before_it_is_placed(twice, rng):
     """Its row cannot tell what it would be without the point: it is built anew at once, and holds it no more."""
@@ -424,6 +432,7 @@ def uniforms(data, **more):
     )
 
 
+@pytest.mark.plain
 def test_a_target_that_keeps_the_largest_has_the_law_of_its_density():
     data = [0.4, 3.0, 1.7, 3.0, 2.2]  # the largest twice, one below all bounds
     target = uniforms(data)
@@ -435,6 +444,7 @@ def test_a_target_that_keeps_the_largest_has_the_law_of_its_density():
             np.testing.assert_allclose(cp.conditional(target, state, n), expected, rtol=1e-12)
 
 
+@pytest.mark.plain
 def test_a_target_that_keeps_goes_where_one_goes_that_does_not(rng):
     data = rng.uniform(0, 4, 12) ** 2
     keeping = uniforms(data)
@@ -451,7 +461,6 @@ def test_a_target_that_keeps_goes_where_one_goes_that_does_not(rng):
             assert chains[0].kept[chains[0].slots[k], 0] == data[chains[0].labels == k].max()
 
 
-@pytest.mark.compiled
 def test_a_target_that_keeps_can_make_every_kind_of_step(rng):
     """Estimates with split-merge moves, coupled as a whole, against enumeration: within 4 standard errors."""
     data = [0.4, 3.0, 1.7, 3.0, 2.2]
@@ -508,6 +517,7 @@ def follow(model, law, chain, visits):
         put_in(reference(model), reference(law), reference(chain), visits[row, 0], visits[row, 1])
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_a_row_that_lost_its_digits_is_built_anew(blocks, rng):
     """A point far out leaves, and nobody has asked before what its row would be without it."""
@@ -527,6 +537,7 @@ def test_a_row_that_lost_its_digits_is_built_anew(blocks, rng):
     np.testing.assert_allclose(found, row_of_members(target, place, [0, 1, 2, 4]), rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("loses", [False, True])
 def test_functions_are_called_for_points_that_move_and_for_no_others(loses, rng):
     target = cp.Target(np.zeros((9, 0)), of_nothing, cp.DirichletProcess(1.0), parameters=[loses], keeping=COUNTING)

@@ -151,7 +151,6 @@ def test_options_choose_component_and_prior(table, given, component, prior):
     assert repr(posterior.prior).startswith(prior)
 
 
-@pytest.mark.compiled
 def test_a_command_says_what_it_took_columns_for(table):
     command = ["estimate", str(table), "--replicates", "5", "--max-sweeps", "2000", "--seed", "1"]
     done = CliRunner().invoke(main, [*command, "--functional", "n_clusters:4", "--functional", "concentration"])

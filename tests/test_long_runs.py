@@ -12,8 +12,6 @@ import copartition as cp
 import naive
 import small
 
-pytestmark = pytest.mark.compiled
-
 
 @cp.log_predictive
 def no_data(model, chain, n_choices, n):
@@ -35,8 +33,12 @@ def assert_means_agree(sample, expected):
     assert np.all(error <= 4.9 * sample.stderr + 1e-12), (sample.mean, expected, sample.stderr)
 
 
+LENGTHS = [4_000, pytest.param(30_000, marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("sweeps", LENGTHS)
 @pytest.mark.parametrize("alpha", [0.3, 2.0])
-def test_number_of_clusters_under_the_prior_follows_ewens(alpha):
+def test_number_of_clusters_under_the_prior_follows_ewens(alpha, sweeps):
     """P(K = k) = |s(n, k)| alpha^k / (alpha (alpha + 1) ... (alpha + n - 1))."""
     n = 12
     target = cp.Target(np.zeros((n, 0)), no_data, cp.DirichletProcess(alpha))
@@ -46,12 +48,13 @@ def test_number_of_clusters_under_the_prior_follows_ewens(alpha):
     last = int(np.flatnonzero(expected > 1e-3)[-1])
     expected = np.r_[expected[1:last], expected[last:].sum()]
     indicator = cp.functional(lambda labels: np.bincount([min(labels.max(), last - 1)], minlength=last), size=last)
-    sample = cp.sample(target, indicator, sweeps=20_000, burn_in=100, chains=2, seed=5)
+    sample = cp.sample(target, indicator, sweeps=sweeps, burn_in=100, chains=2, seed=5)
     assert_means_agree(sample, expected)
 
 
+@pytest.mark.parametrize("sweeps", LENGTHS)
 @pytest.mark.parametrize("alpha", [0.3, 2.0])
-def test_cluster_sizes_under_the_prior_follow_ewens(alpha):
+def test_cluster_sizes_under_the_prior_follow_ewens(alpha, sweeps):
     """Mean number of clusters of size j: alpha / j times n! / (n - j)! over (alpha + n - j) ... (alpha + n - 1)."""
     n = 15
     target = cp.Target(np.zeros((n, 0)), no_data, cp.DirichletProcess(alpha))
@@ -64,7 +67,7 @@ def test_cluster_sizes_under_the_prior_follow_ewens(alpha):
 
     expected = np.array([mean_count(j) for j in range(1, n + 1)])
     counts = cp.functional(lambda labels: np.bincount(np.bincount(labels), minlength=n + 1)[1:], size=n)
-    sample = cp.sample(target, counts, sweeps=20_000, burn_in=100, chains=2, seed=6)
+    sample = cp.sample(target, counts, sweeps=sweeps, burn_in=100, chains=2, seed=6)
     assert_means_agree(sample, expected)
 
 
@@ -76,8 +79,9 @@ GRAPHS = {
 }
 
 
+@pytest.mark.parametrize("sweeps", LENGTHS)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_frequencies_of_colourings_agree_with_the_chromatic_polynomial(name):
+def test_frequencies_of_colourings_agree_with_the_chromatic_polynomial(name, sweeps):
     """With q colours a share ``P(G, q - 1) / P(G, q)`` of all proper colourings avoids a given colour.
 
     A partition into k clusters leaves ``(q - k) / q`` of its colourings without that colour, so that the share is the
@@ -94,7 +98,7 @@ def test_frequencies_of_colourings_agree_with_the_chromatic_polynomial(name):
         return [math.comb(int(free), m) / math.comb(q, m) for m in missing]
 
     functional = cp.functional(share_without, size=len(missing))
-    sample = cp.sample(target, functional, sweeps=30_000, burn_in=100, chains=2, seed=7)
+    sample = cp.sample(target, functional, sweeps=sweeps, burn_in=100, chains=2, seed=7)
     assert_means_agree(sample, expected)
 
 

@@ -72,6 +72,7 @@ def test_pairs_that_do_not_meet_are_counted_with_the_cap(target):
     assert m.traces is None
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("coupling", small.COUPLINGS)
 @pytest.mark.parametrize("nugget", [0.0, 0.2])
 def test_every_coupling_meets(target, coupling, nugget):
@@ -144,7 +145,6 @@ def test_threads_stop_when_the_run_is_given_up():
     assert ended == [1]
 
 
-@pytest.mark.compiled
 def test_transport_meets_sooner_than_the_label_couplings():
     """On the model of Figure 1A by far: mean sweeps differ by more than 5 standard errors (false alarm below 1e-6)."""
     rng = np.random.default_rng(3)
@@ -163,7 +163,6 @@ def test_transport_meets_sooner_than_the_label_couplings():
         assert theirs.mean() - ours.mean() > 5 * spread
 
 
-@pytest.mark.compiled
 def test_rna_seq_data_meet_as_in_the_paper(rna_seq):
     """Lag 50 from one cluster: 73 sweeps on average, sd about 60. With 100 pairs 49 to 97 is 4 standard errors."""
     target = cp.Mixture(rna_seq, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(1.0))
@@ -189,6 +188,7 @@ def infinite(model, chain, n_choices, n):
         chain[0].weights[k] = np.inf
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
@@ -272,7 +272,6 @@ def stuck():
     return cp.Mixture(data, cp.NormalInverseGamma())
 
 
-@pytest.mark.compiled
 def test_chains_that_have_not_left_their_start_are_told():
     m = cp.meeting_times(stuck(), replicates=20, lag=5, split_merge=0, seed=1, max_sweeps=500)
     assert m.at_start == 1.0
@@ -284,7 +283,6 @@ def test_chains_that_have_not_left_their_start_are_told():
     assert any("CHAINS AT THEIR START" in warning for warning in e.warnings)
 
 
-@pytest.mark.compiled
 def test_chains_that_move_and_starts_by_chance_are_not():
     data = [0.0, 0.8, 1.6, 2.4, 3.2]
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
@@ -296,7 +294,6 @@ def test_chains_that_move_and_starts_by_chance_are_not():
     assert drawn.at_start == 0.0
 
 
-@pytest.mark.compiled
 def test_the_pilot_takes_a_longer_lag_while_chains_are_at_their_start():
     t = cp.tune(stuck(), cp.n_clusters(), pairs=100, split_merge=0, seed=1)
     assert [stage.lag for stage in t.stages] == [50, 100, 200]

@@ -81,7 +81,6 @@ def target_of(kernel):
     return cp.Target(np.zeros((5, 1)), kernel, cp.DirichletProcess(1.0))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
@@ -107,12 +106,12 @@ class Broken(cp.Coupling):
         self.partner = partner
 
 
-@pytest.mark.compiled
 def test_a_partner_must_always_return_a_number():
     with pytest.raises(TypeError, match="it must return a whole number on every path"):
         cp.meeting_times(small.scalar()[0], coupling=Broken(sometimes_nothing), replicates=1)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("partner", [always_the_same_label, minus_one])
 def test_a_partner_that_is_no_choice_is_reported(partner):
     with pytest.raises(ValueError, match="partner of the coupling must return a choice of positive weight"):
@@ -287,7 +286,6 @@ KERNEL = """
 """
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     "expression", ["helpers.CONSTANT", "helpers.by_name(1.0)", "by_default(1.0)", "by_inner(1.0)", "PAIR[0][1000]"]
 )
@@ -311,7 +309,6 @@ def test_no_way_of_using_another_file_gives_a_stale_number(tmp_path, expression)
 # --- found by review of tuning, bounds, exports and pages -----------------------------------------------------------
 
 
-@pytest.mark.compiled
 def test_a_functional_may_weigh_a_new_cluster_when_all_rows_are_taken():
     """It wrote one row past the end of the chain, and crashed, when a sweep had just opened the last cluster."""
     target = cp.Mixture(np.zeros(30), cp.Gaussian(noise_sd=1, mean_sd=1e-3), cp.DirichletProcess(10.0))
@@ -320,7 +317,6 @@ def test_a_functional_may_weigh_a_new_cluster_when_all_rows_are_taken():
 
 
 @pytest.mark.parametrize("data", [[0.0, 1.0], [-100.0, 100.0]])
-@pytest.mark.compiled
 def test_tuning_of_an_easy_target_gives_numbers(data):
     """Where many pairs share the largest meeting time the tail is empty; 0 x infinity was NaN."""
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
@@ -341,7 +337,6 @@ def test_variance_of_slow_chains_is_not_too_small():
     assert asymptotic_variance(draws[:, :, None])[0] == pytest.approx(1e4, rel=0.35)
 
 
-@pytest.mark.once
 def test_bands_of_bounds_cover_with_a_lag_of_1():
     """Geometric meeting times: with lag 1 a pair that is apart adds twenty, not one. 300 runs of 100 pairs."""
     rng = np.random.default_rng(1)
@@ -379,7 +374,6 @@ def test_the_right_one_of_two_functionals_with_one_name():
         e.select("co_clustering")
 
 
-@pytest.mark.compiled
 def test_tuning_keeps_no_more_of_a_large_functional_than_it_looks_at(monkeypatch):
     from copartition.runs import pilot
 

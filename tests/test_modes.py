@@ -74,6 +74,7 @@ def test_colourings_have_no_density_of_growing_clusters(call):
 # --- tempered chains -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", MIXTURES)
 def test_tempered_conditional_laws_are_those_of_the_definition(name):
     """Exact, from all partitions and for all points: so every update leaves the tempered law as it is."""
@@ -89,6 +90,7 @@ def test_tempered_conditional_laws_are_those_of_the_definition(name):
         np.testing.assert_allclose(chain.weights[: len(exact)] / total, exact, atol=1e-12)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart", "mixed"])
 def test_tempered_moves_are_those_of_the_twin(name, rng):
     """The same random numbers lead to the same partition; the twin is reversible for its density by enumeration."""
@@ -120,7 +122,6 @@ def test_only_the_power_makes_a_step_a_tempered_one():
     assert course(target) == course(target.tempered(1.0)) != course(target.tempered(0.1))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("moves", [0, 2])
 def test_tempered_steps_have_the_tempered_law(moves):
     """Independent chains after 12 steps; false alarm 1e-6."""
@@ -158,7 +159,6 @@ def test_swaps_leave_the_product_of_the_laws():
     assert flow.sum() < 1.0
 
 
-@pytest.mark.compiled
 def test_the_first_of_tempered_chains_has_the_law_of_the_target():
     """False alarm 1e-6; rounds are some way apart."""
     target, density = small.scalar()
@@ -206,6 +206,7 @@ def test_k_means_finds_groups_and_bears_equal_points(rng):
     assert k_means(np.ones((5, 2)), 3, np.random.default_rng(1)).tolist() == [0] * 5
 
 
+@pytest.mark.plain
 def test_starts_have_no_more_clusters_than_the_prior_allows():
     target = cp.Mixture(small.DATA_1D, cp.Gaussian(noise_sd=1, mean_sd=2), cp.FiniteMixture(2))
     starts = different_starts(target, 0)
@@ -261,7 +262,6 @@ def two_groups(per_group=40):
     return cp.Mixture(data, cp.NormalInverseWishart(), cp.DirichletProcess(1.0))
 
 
-@pytest.mark.compiled
 def test_it_warns_where_chains_stay_in_one_cluster_and_is_silent_where_they_do_not():
     """Without moves a chain cannot split a cluster that should be two; with them it does."""
     target = two_groups()
@@ -285,7 +285,6 @@ def test_it_warns_where_chains_stay_in_one_cluster_and_is_silent_where_they_do_n
     assert again.sweeps > stuck.sweeps  # it looked longer before it gave up
 
 
-@pytest.mark.compiled
 def test_pairs_of_the_same_chains_meet_at_once():
     """What the look is for: meeting times tell nothing of the other mode."""
     pairs = cp.meeting_times(two_groups(), coupling="transport", replicates=30, lag=50, seed=1)
@@ -308,7 +307,6 @@ def test_the_best_partition_has_the_density_that_is_said():
     assert f"cost: {modes.sweeps} sweeps" in modes.summary()
 
 
-@pytest.mark.compiled
 def test_bits_are_the_same_wherever_chains_run():
     target, _ = small.wishart()
     step, start = BoundStep(cp.Step(cp.Independent(), 1)), check_start(target, None)

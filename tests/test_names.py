@@ -11,8 +11,6 @@ import copartition as cp
 import small
 from copartition.names import Names, pair_at
 
-pytestmark = pytest.mark.once  # names have no kernels
-
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 60])
 def test_pairs_are_in_the_order_of_numpy(count):

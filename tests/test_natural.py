@@ -172,7 +172,6 @@ def test_other_results_have_pictures_too(ax):
         plots.tuned(m)
 
 
-@pytest.mark.compiled
 def test_settings_are_drawn_with_the_pairs_they_were_chosen_by(ax):
     t = cp.tune(TARGET, cp.n_clusters(), pairs=100, seed=1)
     t.plot(ax=ax)

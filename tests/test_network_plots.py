@@ -17,8 +17,6 @@ import copartition as cp
 from copartition.diagnostics.consensus import Consensus
 from copartition.view import axes, layout, networks
 
-pytestmark = pytest.mark.once  # pictures have no kernels
-
 TRIANGLES = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]
 SQUARE = [(0, 0), (0, 2), (1, 1), (2, 1), (3, 0), (3, 2)]
 
@@ -269,7 +267,6 @@ def test_axes_are_made_if_none_are_given():
         pyplot.close(made.figure)
 
 
-@pytest.mark.compiled
 def test_a_consensus_that_was_found_is_drawn(ax):
     posterior = cp.BlockModel(TRIANGLES, rate=2.0)
     c = cp.consensus(posterior, replicates=4, seed=1)

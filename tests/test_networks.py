@@ -42,6 +42,7 @@ def case(request):
 # --- the law ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 def test_conditional_laws_are_those_of_the_joint(case):
     target, network, _, states, _ = case
     for state in states:
@@ -51,6 +52,7 @@ def test_conditional_laws_are_those_of_the_joint(case):
             )
 
 
+@pytest.mark.plain
 def test_bernoulli_edges_beyond_the_table_have_the_same_law(monkeypatch):
     """Of large networks not all logs of Gamma are looked up; here those of more than four pairs are computed."""
     monkeypatch.setattr("copartition.targets.network.bernoulli.TABLE", 5)
@@ -63,6 +65,7 @@ def test_bernoulli_edges_beyond_the_table_have_the_same_law(monkeypatch):
             )
 
 
+@pytest.mark.plain
 def test_the_joint_is_invariant_under_a_sweep(case):
     target, _, _, states, law = case
     matrix = laws.sweep_matrix(target, states)
@@ -70,6 +73,7 @@ def test_the_joint_is_invariant_under_a_sweep(case):
     assert np.abs(law @ matrix - law).max() < 1e-12
 
 
+@pytest.mark.plain
 def test_log_density_and_log_likelihood_are_those_of_the_joint(case):
     target, network, _, states, _ = case
     ours = np.array([cp.log_density(target, state) for state in states])
@@ -129,6 +133,7 @@ def integrated(labels, edges, rate, corrected):
     return total
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("corrected", [True, False])
 def test_the_log_likelihood_is_the_integral_over_all_parameters(corrected):
     """Means of edge counts are integrated by quadrature, shares of vertices by Gauss and Legendre: to 1e-8."""
@@ -142,7 +147,6 @@ def test_the_log_likelihood_is_the_integral_over_all_parameters(corrected):
         assert ours == pytest.approx(math.log(integrated(state, edges, 1.7, corrected)), abs=1e-8)
 
 
-@pytest.mark.compiled
 def test_log_likelihood_is_estimated_like_any_functional():
     """Four standard errors: false alarm 6e-5."""
     target, network, _ = SMALL["corrected"]()
@@ -154,7 +158,6 @@ def test_log_likelihood_is_estimated_like_any_functional():
     assert abs(float(e.mean[0]) - law @ values) < 4 * float(e.stderr[0])
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["corrected", "plain"])
 def test_log_evidence_is_the_sum_over_all_partitions(kind):
     """Four standard errors: false alarm 6e-5."""
@@ -172,6 +175,7 @@ PRIORS = {
 }
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", PRIORS)
 def test_any_prior_will_do(name):
     """Conditional laws are ratios of densities, which come from other functions: those of the likelihood and priors."""
@@ -190,7 +194,6 @@ def test_any_prior_will_do(name):
             np.testing.assert_allclose(cp.conditional(target, state, n), weights / weights.sum(), atol=1e-12)
 
 
-@pytest.mark.compiled
 def test_a_number_of_the_prior_that_is_unknown_is_drawn_along():
     """Against the mean over its values, each enumerated: four standard errors, false alarm 6e-5 a component."""
     discount = cp.PitmanYor(0.8, cp.Beta(2.0, 3.0))
@@ -226,8 +229,24 @@ def test_a_wrong_acceptance_ratio_is_not_reversible():
     assert np.abs(flow - flow.T).max() > 1e-5
 
 
-def test_the_compiled_move_is_its_twin(case, rng):
+class Tempered:
+    """A block model whose density of the edges is taken to a power."""
+
+    def __init__(self, network, power):
+        self.network, self.power = network, power
+
+    def log_of_edges(self, labels):
+        return self.power * self.network.log_of_edges(labels)
+
+    def log_density(self, labels):
+        return self.log_of_edges(tuple(labels)) + self.network.log_prior(labels)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("power", [1.0, 0.4])
+def test_the_compiled_move_is_its_twin(case, power, rng):
     target, network, log_size, states, law = case
+    model, network = target.tempered(power).model, Tempered(network, power)
     moves = moves_of(target.model, 1)
     possible = [state for state, p in zip(states, law, strict=True) if p > 0]
     outcomes = set()
@@ -238,7 +257,7 @@ def test_the_compiled_move_is_its_twin(case, rng):
         i, j = (int(n) for n in rng.choice(6, 2, replace=False))
         u, key = float(rng.uniform()), int(rng.integers(2**63))
         chain = chain_at(target, np.array(state))
-        outcome = move_kernel(target.model, target.law, chain, moves, Draw(i, j, u, np.uint64(key)))
+        outcome = move_kernel(model, target.law, chain, moves, Draw(i, j, u, np.uint64(key)))
         expected = nn.move(
             network, log_size, state, i, j, u, order, lambda n, scan, key=key: naive.uniform_of(key, n + 6 * scan),
             in_place.SCANS,
@@ -263,6 +282,7 @@ def check_books(target, chain):
     assert not chain.tally[0].any()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("step", [BoundStep(), BoundStep(cp.Step(cp.Independent(), 3)), "default"])
 def test_books_are_right_after_steps(step):
     graph = nx.gnm_random_graph(40, 90, seed=2)
@@ -275,7 +295,6 @@ def test_books_are_right_after_steps(step):
         check_books(target, chain)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("what", ["moves", "joint updates"])
 def test_steps_lead_to_the_joint_law(kind, what):
@@ -300,7 +319,6 @@ def test_steps_lead_to_the_joint_law(kind, what):
     assert chi_square_is_plausible(counts, started, 1e-5)
 
 
-@pytest.mark.compiled
 def test_two_chains_together_do_what_each_does_alone():
     """Coupled steps from two partitions against single steps from each: chi-square of two samples, false alarm 1e-5."""
     from scipy.stats import chi2_contingency
@@ -320,7 +338,6 @@ def test_two_chains_together_do_what_each_does_alone():
         assert chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > 1e-5
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("kind", SMALL)
 def test_estimates_are_unbiased(kind):
     """Against enumeration: 40 components in all, four and a half standard errors, false alarm below 3e-4."""
@@ -351,6 +368,7 @@ def value_of(target, functional, state):
     return evaluate_at(target.model, target.law, functionals, chain_at(target, np.array(state)))
 
 
+@pytest.mark.plain
 def test_expected_edges_are_those_of_the_naive_formula(case):
     target, network, _, states, _ = case
     pairs = list(itertools.combinations_with_replacement(range(6), 2))
@@ -363,6 +381,7 @@ def test_expected_edges_are_those_of_the_naive_formula(case):
         np.testing.assert_allclose(value_of(target, cp.block_matrix(groups), state), table.ravel(), rtol=1e-12)
 
 
+@pytest.mark.plain
 def test_expected_edges_of_blocks_add_up_to_their_posterior_means():
     target, network, _ = SMALL["corrected"]()
     state = (0, 0, 1, 1, 1, 2)
@@ -371,7 +390,6 @@ def test_expected_edges_of_blocks_add_up_to_their_posterior_means():
         assert matrix[r, s] == pytest.approx((network.count(state, r, s) + 1) * 1.7 / 2.7)
 
 
-@pytest.mark.compiled
 def test_edges_that_were_hidden_are_expected_more_than_those_that_are_not_there():
     rng = np.random.default_rng(1)
     groups = np.repeat([0, 1], 15)
@@ -486,6 +504,7 @@ def test_the_rate_that_is_left_out_expects_the_edges_of_as_many_blocks_as_the_pr
     assert cp.BlockModel(edges, prior=Uniform()).rate == pytest.approx(4 / (blocks * (blocks + 1) / 2))
 
 
+@pytest.mark.plain
 def test_vertices_without_edges_and_graphs_without_any_are_no_problem():
     lonely = cp.BlockModel([(0, 1)], n_vertices=4)
     assert cp.conditional(lonely, [0, 0, 1, 1], 3).sum() == pytest.approx(1.0)
@@ -523,6 +542,7 @@ def crooked_merge(model, chain, a, b):
     return 0.1
 
 
+@pytest.mark.plain
 def test_promises_of_targets_are_tried_before_the_first_move():
     target = cp.BlockModel([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
     assert objection_to_moves(target) == ""
@@ -537,7 +557,6 @@ def test_promises_of_targets_are_tried_before_the_first_move():
             cp.meeting_times(broken, split_merge=1)
 
 
-@pytest.mark.compiled
 def test_what_network_people_get_of_a_consensus():
     graph = nx.Graph([("a", "b"), ("a", "c"), ("b", "c"), ("d", "e"), ("d", "f"), ("e", "f"), ("g", "d"), ("g", "e")])
     posterior = cp.BlockModel(graph, rate=1.0)
@@ -555,7 +574,6 @@ def test_what_network_people_get_of_a_consensus():
     assert list(frame.index) == list(graph.nodes)
 
 
-@pytest.mark.compiled
 def test_the_same_bits_in_other_processes_and_after_an_interruption(tmp_path):
     posterior = cp.BlockModel(nx.karate_club_graph(), known={0: "Mr. Hi", 33: "Officer"})
     functionals = [cp.n_clusters(), cp.edge_probability([(0, 33)])]
@@ -572,6 +590,7 @@ def test_the_same_bits_in_other_processes_and_after_an_interruption(tmp_path):
         cp.estimate(other, functionals, replicates=12, store=store, **how)
 
 
+@pytest.mark.plain
 def test_nodes_that_are_numbers_stay_numbers():
     graph = nx.Graph([(10, 20), (20, 30), (10, 30)])
     posterior = cp.BlockModel(graph)

@@ -76,7 +76,6 @@ def met(pair):
     return have_met(reference(pair))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("shape", [0.0, 0.2, 1.0, 3.7, 400.0])
 def test_normal_and_gamma_numbers_have_their_law(shape):
     """Kolmogorov and Smirnov; false alarm 1e-6."""
@@ -86,6 +85,7 @@ def test_normal_and_gamma_numbers_have_their_law(shape):
     assert scipy.stats.kstest(out, law.cdf).pvalue > 1e-6
 
 
+@pytest.mark.plain
 def test_logarithms_are_right_to_the_last_digits(rng):
     x = np.r_[np.exp(rng.normal(0, 100, 2000)), 1.0, 1.0 + 1e-12, 0.5**0.5, 2.0**0.5, 1e-300, 1e300]
     out = np.zeros(len(x))
@@ -112,7 +112,6 @@ ONE_NUMBER = {  # a group, by name of the case: of every law that numbers are dr
 }
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ONE_NUMBER)
 def test_single_numbers_have_their_laws_in_both_chains_and_agree_as_often_as_they_should(name):
     """Against exact integrals and sums; false alarms 1e-6 each."""
@@ -153,7 +152,6 @@ def test_single_numbers_have_their_laws_in_both_chains_and_agree_as_often_as_the
     assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / count)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("name", "group"), [("full", 0), ("full_all", 2)])
 def test_vectors_and_matrices_agree_as_often_as_they_should(name, group):
     """Against the mean of min(1, c q / p) over draws of x; moments of y against those of y alone. False alarms 1e-6."""
@@ -178,7 +176,6 @@ def test_vectors_and_matrices_agree_as_often_as_they_should(name, group):
             assert scipy.stats.ks_2samp(second[:, j], first[:, j]).pvalue > 1e-6
 
 
-@pytest.mark.compiled
 def test_tries_are_bounded_where_laws_are_nearly_the_same():
     """With laws that differ by 1e-9 the maximal coupling, when it fails, would try a billion times; not so this one."""
     case = small_numbers.spherical()
@@ -194,6 +191,7 @@ def test_tries_are_bounded_where_laws_are_nearly_the_same():
 # --- meetings --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", small_numbers.CASES)
 @pytest.mark.parametrize("coupling", ["path", "transport"])
 def test_pairs_meet_in_partition_and_numbers_and_stay_together(name, coupling):
@@ -217,6 +215,7 @@ def test_pairs_meet_in_partition_and_numbers_and_stay_together(name, coupling):
         assert met(pair), t
 
 
+@pytest.mark.plain
 def test_equal_partitions_with_different_numbers_have_not_met():
     case = small_numbers.spherical()
     start = case.target.model.numbers

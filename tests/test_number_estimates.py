@@ -18,7 +18,7 @@ from copartition.core.random import stream
 from copartition.core.state import MODEL_X, MODEL_Y, PLACE, STEPS, X, Y, step_pair_signature
 from copartition.core.status import DONE
 from copartition.core.sweeps import sweep_pair
-from test_estimator import job_for, run
+from test_estimator import job_for, once_each, run
 from test_sweeps import chi_square_is_plausible
 
 EXACT = ("spherical", "full", "gaussian_mean", "gaussian_gaps", "gamma_scale", "discount")
@@ -42,18 +42,16 @@ def deviation(values, exact):
     return np.abs((values.mean(axis=0) - exact) / (values.std(axis=0, ddof=1) / np.sqrt(len(values)))).max()
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize(("coupling", "lag", "moves"), [("path", 3, 2), ("transport", 1, 0), ("common", 7, 0)])
-def test_estimates_are_exact(name, coupling, lag, moves):
+@pytest.mark.parametrize(("name", "how"), once_each(EXACT, [("path", 3, 2), ("transport", 1, 0), ("common", 7, 0)]))
+def test_estimates_are_exact(name, how):
     """20,000 replicates; 4.5 standard errors of seven components at most: false alarm 5e-5 a case, 1e-3 in all."""
+    coupling, lag, moves = how
     target, exact = expected(name)
     target, bound = cp.functionals.bind_all(target, functionals())
     job = job_for(target, bound, BoundStep(cp.Step(small.COUPLINGS[coupling], moves)), (3, 12, lag), "prior")
     assert deviation(run(job, REPLICATES).values, exact) < 4.5
 
 
-@pytest.mark.compiled
 def test_ordinary_chains_have_the_same_expectations():
     """False alarm 1e-4."""
     target, exact = expected("full")
@@ -97,7 +95,6 @@ def close_is_met(model, law, pair, moves, rule, random, progress):
     return DONE
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("broken", [numbers_of_one_partition, close_is_met])
 def test_broken_couplings_of_numbers_are_found_out(broken):
     target, exact = expected("spherical")
@@ -119,7 +116,6 @@ def test_every_executor_gives_the_same_bits():
     assert found[0] == found[1]
 
 
-@pytest.mark.compiled
 def test_the_predictive_density_averages_over_the_numbers():
     """Against the density given partition and variance, averaged exactly; 20,000 replicates, false alarm 1e-4."""
     case, states, law, _ = small_numbers.integrated("spherical")
@@ -151,7 +147,6 @@ def log_marginal(x, labels, kappa, m):
     return total + gammaln(shape) - shape * np.log(scale)
 
 
-@pytest.mark.compiled
 def test_cells_of_a_number_have_their_probabilities():
     """The posterior law of the variance, mixed exactly over partitions; 20,000 replicates, false alarm 1e-4."""
     from scipy.stats import invgamma
@@ -170,7 +165,6 @@ def test_cells_of_a_number_have_their_probabilities():
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"posterior", "95 % interval", "prior"}
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["spherical", "discount"])
 def test_tempered_chains_swap_numbers_along_with_partitions(name):
     """The first of three tempered chains has the law of the target; false alarm 1e-6 and 1e-4."""
@@ -191,7 +185,6 @@ def test_tempered_chains_swap_numbers_along_with_partitions(name):
     assert abs(np.mean(values) - law @ means[:, 0]) < 4 * error
 
 
-@pytest.mark.compiled
 def test_posteriors_with_unknown_numbers_are_looked_at_and_start_anywhere():
     target = cp.Mixture(np.r_[np.zeros(4), np.full(4, 3.0)] + np.arange(8) / 9, cp.TiedGaussian("spherical"))
     modes = cp.find_modes(target, sweeps=300, seed=1)

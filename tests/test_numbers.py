@@ -54,6 +54,7 @@ def places(target, rng, count):
 # --- densities -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", small_numbers.CASES)
 def test_log_density_given_numbers_is_that_of_the_definition(name, rng):
     """Exact, for partitions and numbers alike: points, sums, tables and constants follow the numbers."""
@@ -71,6 +72,7 @@ def test_log_density_given_numbers_is_that_of_the_definition(name, rng):
         assert own[1] - own[0] == pytest.approx(exact[1] - exact[0], abs=1e-9)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", small_numbers.CASES)
 @pytest.mark.parametrize("power", [1.0, 0.3])
 def test_laws_of_numbers_are_those_of_the_joint_density(name, power, rng):
@@ -106,6 +108,7 @@ def test_laws_of_numbers_are_those_of_the_joint_density(name, power, rng):
                 first = last
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", small_numbers.CASES)
 def test_books_follow_the_numbers_along_a_chain(name):
     """What is kept after many draws is what a fresh chain at the same numbers and partition has."""

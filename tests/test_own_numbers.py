@@ -10,6 +10,8 @@ from scipy.stats import invgamma
 import copartition as cp
 import galaxies_unknown_scale
 import naive
+import pictures
+from copartition.diagnostics.findings import HEADLINES
 from test_documents import blocks
 
 X = np.array([-1.3, -0.4, 0.2, 1.1, 2.6])
@@ -59,7 +61,6 @@ def deviation(target, replicates=REPLICATES, **settings):
     return np.abs((e.mean - exact(np.geomspace(0.5, 8.0, 32))) / e.stderr).max()
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("coupling", "moves"), [("path", 2), ("transport", 0), ("independent", 0)])
 def test_estimates_with_numbers_of_ones_own_are_exact(tmp_path, coupling, moves):
     """20,000 replicates, four components, 4.5 standard errors: false alarm 3e-5 a case."""
@@ -68,7 +69,6 @@ def test_estimates_with_numbers_of_ones_own_are_exact(tmp_path, coupling, moves)
     assert deviation(target, coupling=coupling, split_merge=moves) < 4.5
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_in_functions_of_ones_own_are_seen(tmp_path, mistake):
     *change, settings = MISTAKES[mistake]
@@ -76,7 +76,6 @@ def test_mistakes_in_functions_of_ones_own_are_seen(tmp_path, mistake):
     assert deviation(page_target(tmp_path), **settings) < 4.5
 
 
-@pytest.mark.compiled
 def test_the_density_given_numbers_is_that_of_the_definition(tmp_path):
     target = page_target(tmp_path)
     spread = np.geomspace(0.5, 8.0, 32)[11]
@@ -90,6 +89,7 @@ def test_the_density_given_numbers_is_that_of_the_definition(tmp_path):
     np.testing.assert_allclose(logs, logs[0], atol=1e-10)
 
 
+@pytest.mark.plain
 def test_draws_of_a_plain_chain_are_on_the_grid(tmp_path):
     """Also as plain Python."""
     target = page_target(tmp_path)
@@ -102,6 +102,7 @@ def test_draws_of_a_plain_chain_are_on_the_grid(tmp_path):
 # --- examples/galaxies_unknown_scale.py ------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 def test_the_example_integrates_means_and_variances():
     """Given the scale, against quadrature over the variance of each cluster; the example's sum is within 1e-5."""
     scale = galaxies_unknown_scale.SCALES[25]
@@ -124,7 +125,6 @@ def test_the_example_integrates_means_and_variances():
     np.testing.assert_allclose(found, found[0], atol=1e-5)
 
 
-@pytest.mark.compiled
 def test_the_example_finds_what_was_published(tmp_path):
     """Twelve replicates: 4.5 standard errors of each of eight probabilities and 0.02 of theirs."""
     posterior = galaxies_unknown_scale.models()["theirs"]
@@ -135,9 +135,11 @@ def test_the_example_finds_what_was_published(tmp_path):
     assert (np.abs(e.mean[2:10] - published) < 4.5 * e.stderr[2:10] + 0.02).all()
 
 
-@pytest.mark.compiled
 def test_the_example_writes_its_picture_and_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(galaxies_unknown_scale, "SWEEPS", {"burn_in": 0, "min_sweeps": 10})
     galaxies_unknown_scale.main(tmp_path, replicates=3)
-    for file in ("richardson-green.png", "richardson-green.html"):
-        assert (tmp_path / file).stat().st_size > 10_000
+    theirs, ours = "Richardson and Green's model", "Means scattered by variance / mean_weight instead"
+    assert pictures.drawn(tmp_path / "richardson-green.png") == [theirs, ours]
+    page = (tmp_path / "richardson-green.html").read_text(encoding="utf-8")
+    assert any(headline in page for headline in HEADLINES.values())
+    assert "n_components" in page

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import copartition as cp
 import naive
-from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
 from copartition.functionals import evaluate_at
 from copartition.functionals.base import bind_all
@@ -117,6 +116,7 @@ def test_points_that_coincide_are_no_pairs_with_themselves():
     assert len(np.unique(found)) == 8  # none is left out
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("components", [10, 55])
 def test_a_glimpse_stands_for_all(components):
     """Pilots look at some components, which exist and are not too many."""
@@ -137,7 +137,6 @@ def test_a_glimpse_stands_for_all(components):
         assert values.tolist() == [1.0] * seen.size
 
 
-@pytest.mark.skipif(JIT_DISABLED, reason="takes a while in plain Python")
 def test_settings_are_tuned_for_what_is_streamed():
     tuned = cp.tune(TARGET, cp.co_clustering(keep_values=False), pairs=100, modes=False, seed=1)
     assert tuned.burn_in >= 0

@@ -12,16 +12,13 @@ import pytest
 import copartition as cp
 from browser import assert_quiet, needs_browser, opened
 from copartition.paper import FIGURES, SCALES, Reproduction, figure2b, reproduce
-from copartition.paper.complexity import complexity
+from copartition.paper.complexity import complexity, timed
 from copartition.paper.density import GRID, Line
 from copartition.paper.fetch import FILE, SHA256, fetch, fetched
 from copartition.paper.figure1 import coloring, figure1, mixture
 from copartition.paper.figure3 import figure3
 from copartition.paper.section import Section, plus_minus
 from test_cli import call
-
-pytestmark = pytest.mark.once
-with_the_whole = pytest.mark.xdist_group("paper")  # the whole of the paper is made once
 
 
 def reproduction(folder, **scale):
@@ -100,12 +97,31 @@ def test_predictive_density_comes_closer_with_more_data(tmp_path):
     assert off[0] > 1.3 * off[1]
 
 
-def test_times_grow_with_size(tmp_path):
-    section = complexity(reproduction(tmp_path, complexity=((500, 2000), (2, 16))))
-    table = rows(tmp_path / "complexity.csv")
-    assert float(table[1]["coupled"]) > 2 * float(table[0]["coupled"])
-    assert all(float(row["coupled"]) > 0 for row in table)
+@pytest.mark.parametrize(
+    ("in_n", "in_k", "slower"), [(1.0, 2.0, 3.0), (1.5, 2.0, 3.0), (1.0, 3.5, 3.0), (1.0, 2.0, 300.0)]
+)
+def test_times_are_held_against_the_theorem(tmp_path, monkeypatch, in_n, in_k, slower):
+    """Times that follow a known law: its exponents are found, and a claim holds if they are small enough."""
+
+    def timed(reproduction, n_points, n_clusters):
+        coupled = 7.0 * n_points**in_n * n_clusters**in_k
+        return {"points": n_points, "clusters": n_clusters, "coupled": coupled, "two single": coupled / slower}
+
+    monkeypatch.setattr("copartition.paper.complexity.timed", timed)
+    section = complexity(reproduction(tmp_path, complexity=((500, 1000, 4000), (2, 8, 16))))
     assert [claim.where for claim in section.claims] == ["Theorem 1"] * 3
+    assert [claim.holds for claim in section.claims] == [in_n <= 1.2, in_k <= 3.0, slower <= 4.0]
+    assert f"N^{in_n:.2f}" in section.claims[0].measured
+    assert f"K^{in_k:.2f}" in section.claims[1].measured
+    first = rows(tmp_path / "complexity.csv")[0]
+    assert float(first["coupled"]) == pytest.approx(7.0 * 500**in_n * 8**in_k, rel=1e-4)
+
+
+def test_what_is_timed_are_sweeps_of_the_size_asked_for(tmp_path):
+    found = timed(reproduction(tmp_path), 300, 4)
+    assert found["points"] == 300
+    assert 2 <= found["clusters"] <= 8
+    assert min(found["coupled"], found["two single"]) > 0.0
 
 
 # --- the experiments are those of the paper --------------------------------------------------------------------------
@@ -173,7 +189,6 @@ def reproduced(tmp_path_factory):
     return out, result.output
 
 
-@with_the_whole
 def test_the_command_writes_pictures_numbers_and_a_page(reproduced):
     out, said = reproduced
     for name in ("figure1a-traces", "figure1a-histogram", "figure1b-traces", "figure1b-histogram", "figure2a-authors",
@@ -195,7 +210,6 @@ def test_the_command_writes_pictures_numbers_and_a_page(reproduced):
     assert page.count('class="no"') == total - held
 
 
-@with_the_whole
 def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_path):
     out, _ = reproduced
     copy = tmp_path / "copy"
@@ -207,7 +221,6 @@ def test_the_same_command_goes_on_and_gives_the_same_numbers(reproduced, tmp_pat
         assert (copy / f"{name}.csv").read_text() == (out / f"{name}.csv").read_text()
 
 
-@with_the_whole
 @needs_browser
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (360, "dark")])
 def test_the_page_in_a_browser(reproduced, width, scheme):

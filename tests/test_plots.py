@@ -18,8 +18,6 @@ from test_bounds import pairs, random_pairs
 from test_consensus import of_draws
 from test_diagnostics import estimate_from
 
-pytestmark = pytest.mark.once  # pictures have no kernels
-
 
 @pytest.fixture
 def ax():
@@ -193,7 +191,7 @@ def averaged(table, order, dots):
     return np.array([[np.mean(table[np.ix_(a, b)]) for b in blocks] for a in blocks])
 
 
-@pytest.mark.parametrize(("points", "dots"), [(12, 5), (12, 11), pytest.param(50, 10, marks=pytest.mark.compiled)])
+@pytest.mark.parametrize(("points", "dots"), [(12, 5), (12, 11), (50, 10)])
 def test_heat_map_of_many_points_averages_neighbours(ax, monkeypatch, points, dots):
     monkeypatch.setattr(axes, "DOTS", dots)
     rng = np.random.default_rng(points)
@@ -206,7 +204,6 @@ def test_heat_map_of_many_points_averages_neighbours(ax, monkeypatch, points, do
     assert ax.get_images()[0].get_extent() == [-0.5, points - 0.5, points - 0.5, -0.5]
 
 
-@pytest.mark.compiled
 def test_heat_map_of_more_points_than_dots(ax):
     truth = np.arange(520) % 4
     c = cp.consensus(of_draws([truth, truth, np.minimum(truth, 2)]))
@@ -216,7 +213,6 @@ def test_heat_map_of_more_points_than_dots(ax):
     np.testing.assert_allclose(shown, averaged(c.similarity, c.order, 500), atol=1e-12)
 
 
-@pytest.mark.compiled
 def test_heat_map_of_a_consensus_that_knows_no_pairs_shows_clusters(ax):
     target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     c = cp.consensus(target, replicates=4, seed=1)

@@ -32,7 +32,6 @@ def apart():
     return cp.Mixture(data, cp.Gaussian(noise_sd=3.0, mean_sd=3.0), cp.DirichletProcess(5.0))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("run", ["estimate", "meeting_times"])
 def test_pairs_that_do_not_meet_are_talked_about_where_there_is_no_terminal(hasty, capfd, run):
     arguments = {"coupling": "independent", "replicates": 2, "lag": 1, "max_sweeps": 100_000, "executor": 2}
@@ -52,7 +51,6 @@ def test_pairs_that_do_not_meet_are_talked_about_where_there_is_no_terminal(hast
     assert "0 of 2" in lines[0]
 
 
-@pytest.mark.compiled
 def test_nothing_is_said_of_pairs_that_meet_soon_or_where_nobody_asked(hasty, monkeypatch, capfd):
     monkeypatch.setattr(progress, "PATIENCE", 60.0)
     cp.estimate(apart(), cp.n_clusters(), replicates=40, burn_in=5, min_sweeps=20, lag=5, progress=True)
@@ -142,7 +140,6 @@ print(outputs[-1]["data"]["text/plain"])
 """
 
 
-@pytest.mark.compiled
 def test_a_notebook_without_widgets_shows_one_line_and_no_warning():
     done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr

@@ -32,6 +32,7 @@ def test_generator_gives_the_published_sequence():
     assert [generator.integer() for _ in range(3)] == [41943041, 58720359, 3588806011781223]
 
 
+@pytest.mark.plain
 def test_compiled_generator_gives_the_same_bits():
     state = stream(5, 17)
     expected = naive.Xoshiro(state)
@@ -41,7 +42,6 @@ def test_compiled_generator_gives_the_same_bits():
     assert state.tolist() == expected.s
 
 
-@pytest.mark.compiled
 def test_uniform_numbers_are_uniform():
     # Chi-square over 1,000 cells: false alarm 1e-6.
     out = np.zeros(10**7)
@@ -69,6 +69,7 @@ def test_draw_follows_the_running_sum_and_never_takes_weight_zero(weights, u):
         assert before - 1e-15 <= u * weights.sum() <= before + weights[chosen] + 1e-15
 
 
+@pytest.mark.plain
 def test_draw_takes_the_last_positive_weight_where_rounding_passes_the_total():
     assert draw_kernel(np.array([0.5, 0.5, 0.0]), 1.0) == 1
 
@@ -78,6 +79,7 @@ def shuffle_kernel(items, random):
     shuffle(items, random)
 
 
+@pytest.mark.plain
 def test_shuffle_makes_permutations():
     items = np.zeros(50, dtype=np.int64)
     shuffle_kernel(items, stream(1, 1))
@@ -91,6 +93,7 @@ def exponentials(values, out):
         out[i] = exp_nonpositive(values[i])
 
 
+@pytest.mark.plain
 def test_exponential_is_exact_to_two_units_in_the_last_place():
     values = np.concatenate([np.linspace(LOWEST, 0.0, 2_000), -np.geomspace(1e-300, 40.0, 2_000), [0.0, -0.0]])
     out = np.zeros_like(values)

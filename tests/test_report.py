@@ -16,8 +16,6 @@ from copartition.diagnostics.findings import BAD, CAUTION, GOOD, NOTE, verdict_o
 from test_consensus import of_draws
 from test_diagnostics import estimate_from, made_up
 
-pytestmark = pytest.mark.once  # pages have no kernels
-
 NASTY = "</title><script>alert('<b>&\"$x$')</script>"
 
 
@@ -352,7 +350,6 @@ def test_page_of_sums_in_a_browser(streamed_estimate, tmp_path):
         assert page.evaluate("document.querySelectorAll('figure svg').length") == 4
 
 
-@pytest.mark.compiled
 def test_page_of_a_consensus(tmp_path):
     target = cp.Mixture([-3.0, -2.9, 3.0, 3.1], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     c = cp.consensus(target, replicates=4, seed=1)
@@ -362,7 +359,6 @@ def test_page_of_a_consensus(tmp_path):
     assert "Certainty by cluster" in text
 
 
-@pytest.mark.compiled
 def test_page_of_many_points_stays_small(tmp_path):
     """Three thousand points: less than 3 MB, the points that are sure are counted and not listed."""
     labels = np.arange(3000) % 3

@@ -11,12 +11,11 @@ import copartition as cp
 import laws
 import naive
 import small
-from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
 from copartition.core.steps import evaluate_chain
 from copartition.diagnostics.variance import asymptotic_variance
 
-SWEEPS = 5 if JIT_DISABLED else 200
+SWEEPS = 200
 
 
 def value(target, functional, labels):
@@ -45,6 +44,7 @@ def test_functionals_of_every_partition(name):
             assert value(target, cp.co_clustering(chosen), state) == together
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
 def test_distances_to_every_partition(name):
     target, density = small.TARGETS[name]()
@@ -90,7 +90,6 @@ def test_sample_has_the_shape_it_was_asked_for_and_same_seed_same_bits():
         assert np.array_equal(run(executor).draws, s.draws)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
 def test_asymptotic_variance_is_that_of_the_transition_matrix(name):
     """From the exact fundamental matrix; batch means of 4 x 250,000 sweeps have a relative error of about 1.5 %."""

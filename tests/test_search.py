@@ -100,6 +100,7 @@ def check_place(problem, place):
     assert not place.common[:, n_clusters:].any()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("against", AGAINST)
 @pytest.mark.parametrize("loss", KINDS)
 def test_what_a_step_costs_is_the_difference_of_losses(against, loss, rng):
@@ -140,6 +141,7 @@ def test_what_a_step_costs_is_the_difference_of_losses(against, loss, rng):
                 assert np.array_equal(place.labels, before)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("against", AGAINST)
 def test_points_come_and_go_where_clusters_are_empty(against, rng):
     """A past mistake: an empty cluster handed on the seat of a point that had left it."""
@@ -155,6 +157,7 @@ def test_points_come_and_go_where_clusters_are_empty(against, rng):
             check_place(problem, place)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("against", AGAINST)
 @pytest.mark.parametrize("loss", KINDS)
 @pytest.mark.parametrize("enumerate_all", [True, False])
@@ -188,6 +191,7 @@ def planted(rng, count, draws):
     return truth, np.where(elsewhere, rng.integers(0, 6, (draws, count)), truth)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("loss", KINDS)
 def test_planted_clusters_are_found(loss, rng):
     truth, rows = planted(rng, 60 if JIT_DISABLED else 300, 40)
@@ -200,6 +204,7 @@ def test_planted_clusters_are_found(loss, rng):
         assert losses[0] < losses[1]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("against", AGAINST)
 @pytest.mark.parametrize("loss", KINDS)
 def test_whole_clusters_are_split_and_merged(against, loss, rng):
@@ -217,6 +222,7 @@ def test_whole_clusters_are_split_and_merged(against, loss, rng):
         assert np.argmin(place.costs[:7]) == truth[i]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("loss", KINDS)
 def test_clusters_merge_where_no_point_alone_would_move(loss):
     """Two blocks that are more often together than not, and each more often still within itself."""
@@ -229,6 +235,7 @@ def test_clusters_merge_where_no_point_alone_would_move(loss):
     assert labels.tolist() == [0] * 12
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("loss", KINDS)
 def test_weights_are_as_good_as_repeated_draws(loss, rng):
     rows, _ = posterior(rng, 20, 6, 4)
@@ -241,6 +248,7 @@ def test_weights_are_as_good_as_repeated_draws(loss, rng):
         assert value == pytest.approx(naive.mean_loss(loss, rows, repeats, labels), abs=1e-9)
 
 
+@pytest.mark.plain
 def test_fewer_draws_and_clusters_where_tables_would_be_too_large(monkeypatch, rng):
     truth, rows = planted(rng, 30, 40)
     monkeypatch.setattr(draws_module, "CELLS", 30 * 20)
@@ -251,6 +259,7 @@ def test_fewer_draws_and_clusters_where_tables_would_be_too_large(monkeypatch, r
     assert draws_module._spaced(10, 4).tolist() == [0, 2, 5, 7]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("loss", KINDS)
 def test_the_search_makes_room_for_many_clusters(loss):
     """Points that are never together: each is alone, which is more clusters than there is room for at first."""
@@ -268,7 +277,6 @@ def draws_of(data, component, sweeps, points):
     return rows[:, np.linspace(0, len(data) - 1, points).astype(int)]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["galaxies", "faithful"])
 def test_real_posteriors_are_searched_no_worse_than_by_points_alone(name):
     component = cp.NormalInverseGamma() if name == "galaxies" else cp.NormalInverseWishart()

@@ -18,8 +18,6 @@ import copartition as cp
 from copartition import front
 from copartition.sklearn import MixtureClusterer
 
-pytestmark = pytest.mark.once
-
 FEW = {"max_replicates": 20, "target_stderr": None, "random_state": 3}
 
 

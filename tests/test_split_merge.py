@@ -81,14 +81,19 @@ def by_certainty(density, order, i, j):
 
 
 # Of yes and no several points are equally certain: their order is not determined.
+@pytest.mark.plain
 @pytest.mark.parametrize(("name", "certain"), [(n, 0) for n in MIXTURES] + [(n, 1) for n in WITH_LOG_MERGE])
-def test_compiled_moves_are_those_of_the_twin(name, certain, rng):
-    """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted."""
+@pytest.mark.parametrize("moves_made", [40 if JIT_DISABLED else 400, pytest.param(3000, marks=pytest.mark.long)])
+def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
+    """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted.
+
+    Of the splits of some targets few are refused: many moves have one of these.
+    """
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
     moves = moves_of(target.model, 1)._replace(by_certainty=certain)
     outcomes = {True: set(), False: set()}
-    for count in range(40 if JIT_DISABLED else 3000):
+    for count in range(moves_made):
         state = states[count % len(states)]
         i, j = (int(n) for n in rng.choice(5, 2, replace=False))
         u, key = rng.random(), rng.integers(0, 2**64, dtype=np.uint64)
@@ -102,7 +107,11 @@ def test_compiled_moves_are_those_of_the_twin(name, certain, rng):
         assert naive.canonical(chain.labels.tolist()) == expected
         outcomes[state[i] == state[j]].add(int(accepted))
         assert_books_are_right(target, chain)
-    assert outcomes == {True: {0, 1}, False: {0, 1}} or JIT_DISABLED
+    if moves_made >= 400:
+        assert outcomes[False] == {0, 1}
+        assert 1 in outcomes[True]
+    if moves_made >= 3000:
+        assert outcomes[True] == {0, 1}
 
 
 def assert_books_are_right(target, chain):
@@ -114,6 +123,7 @@ def assert_books_are_right(target, chain):
     np.testing.assert_allclose(chain.sums, sums, atol=1e-9)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", WITH_LOG_MERGE)
 def test_log_merge_is_the_ratio_of_densities(name):
     target, density = small.TARGETS[name]()
@@ -125,6 +135,7 @@ def test_log_merge_is_the_ratio_of_densities(name):
             assert found == pytest.approx(exact, abs=1e-9)
 
 
+@pytest.mark.plain
 def test_log_merge_loses_no_digits_far_from_the_prior_mean():
     """Clusters a million noise sds away: the formula against rational arithmetic."""
     from fractions import Fraction
@@ -149,7 +160,6 @@ def step_matrix(target, density, states, count):
     return laws.sweep_matrix(target, states) @ (moved / len(orders))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
 def test_a_step_has_its_exact_law_and_leaves_the_target_invariant(name):
     """400,000 steps from four partitions of four points, one and three moves: false alarm 1e-5 each."""
@@ -187,7 +197,6 @@ def wrong_log_merge(model, chain, a, b):
     return 0.3
 
 
-@pytest.mark.compiled
 def test_the_test_of_steps_fails_with_a_wrong_acceptance_ratio():
     target, density = four_points("bernoulli")
     wrong = cp.Target(
@@ -213,7 +222,6 @@ class EveryThird:
         return np.log(0.7 + 0.4 * np.arange(n_points + 1.0))
 
 
-@pytest.mark.compiled
 def test_priors_by_number_of_clusters_are_respected():
     """A Pitman-Yor prior alone: a long chain of moves and sweeps agrees with its exact law; false alarm 1e-5."""
     data = np.zeros((4, 1))
@@ -243,18 +251,17 @@ def pitman_yor(state):
 # --- two chains ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("name", "coupling"),
     [*product(["scalar", "bernoulli"], ["transport", "matched", "path"]), ("wishart", "path")],
 )
-def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, coupling):
-    """1.35 million coupled steps with two moves, 6,000 from each of 225 pairs: false alarm 1e-6 for each chain."""
+@pytest.mark.parametrize("draws", [1000, pytest.param(6000, marks=pytest.mark.long)])
+def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, coupling, draws):
+    """Coupled steps with two moves, so many from each of 225 pairs: false alarm 1e-6 for each of 450 counts."""
     target, density = four_points(name)
     states, _ = law_of(density, 4)
     matrix = step_matrix(target, density, states, 2)
     codes = laws.codes(states)
-    draws = 6000
     for (s, x), (r, y) in ((a, b) for a in enumerate(states) for b in enumerate(states)):
         random = stream(9, s, r)
         of_x, of_y, met = laws.counted_pair_steps(
@@ -285,6 +292,7 @@ def test_targets_without_a_density_for_growing_clusters_are_refused():
         cp.meeting_times(target, split_merge=-1)
 
 
+@pytest.mark.plain
 def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
     target, _ = small.scalar()
     step = read_step(target)
@@ -295,7 +303,6 @@ def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
     assert repr(read_step(target, split_merge=5).coupling) == "Path()"
 
 
-@pytest.mark.once
 def test_auto_takes_few_moves_where_they_are_dear(rng):
     """One large cluster, every move deals out all points, against many small ones."""
     one = cp.Mixture(rng.normal(0, 1, (100, 1)), cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(0.01))
@@ -306,6 +313,7 @@ def test_auto_takes_few_moves_where_they_are_dear(rng):
     assert choose_split_merge(many, "auto") == choose_split_merge(many, "auto")
 
 
+@pytest.mark.plain
 def test_auto_asks_for_the_promise_of_each_target():
     """Two targets that differ in nothing but their promise: what was chosen for one is not taken for the other."""
     target, _ = small.bernoulli()
@@ -317,6 +325,7 @@ def test_auto_asks_for_the_promise_of_each_target():
     assert choose_split_merge(silent, "auto") == 0
 
 
+@pytest.mark.plain
 def test_a_target_of_your_own_opts_in(rng):
     target, _ = small.bernoulli()
     own = cp.Target(target.model.points, target.law.log_predictive, target.prior, parameters=target.model.parameters)
@@ -336,6 +345,7 @@ def test_a_target_of_your_own_opts_in(rng):
     assert np.array_equal(*same)
 
 
+@pytest.mark.plain
 def test_one_point_has_no_moves():
     target = cp.Mixture([1.0], cp.Gaussian(noise_sd=1.0, mean_sd=1.0), cp.DirichletProcess(1.0))
     assert cp.sample(target, cp.n_clusters(), split_merge=3, sweeps=5, burn_in=0, chains=1).draws.max() == 1.0
@@ -349,6 +359,7 @@ def fails_when_growing(model, chain, n_choices, n):
         chain[0].weights[k] = np.nan if is_odd and chain[0].sizes[2] == 2 else 0.0
 
 
+@pytest.mark.plain
 def test_a_density_that_is_not_a_number_is_reported():
     points = np.arange(12.0)[:, None]
     target = cp.Target(points, fails_when_growing, cp.DirichletProcess(0.01), exchangeable=True)
@@ -370,6 +381,7 @@ def likes_small_numbers_first(model, chain, n_choices, n):
         chain[0].weights[k] = 0.1 * n * chain[0].sizes[k]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("function", [looks_at_labels, likes_small_numbers_first])
 def test_a_promise_that_does_not_hold_is_found_out(function):
     class Broken(cp.Component):
@@ -382,6 +394,7 @@ def test_a_promise_that_does_not_hold_is_found_out(function):
     assert choose_split_merge(target, "auto") == 0
 
 
+@pytest.mark.plain
 def test_chains_grow_between_moves(rng):
     """Splits into dozens of clusters: arrays are replaced between two moves, and nothing changes."""
     n_points = 40
@@ -419,7 +432,7 @@ def log_posterior(model, chain, law, parameters, out):
     out[0] = total
 
 
-@pytest.mark.compiled
+@pytest.mark.long
 def test_long_chains_with_and_without_moves_agree_on_the_rna_seq_data(rna_seq):
     """Shares of the five largest clusters, their number and the log posterior, within 4 standard errors."""
     target = cp.Mixture(rna_seq, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(1.0))
@@ -437,6 +450,7 @@ def sort_kernel(certainty, members, count):
     split_merge.sort_by_certainty(certainty, members, count)
 
 
+@pytest.mark.plain
 def test_members_are_sorted_by_certainty(rng):
     for count in [0, 1, 2, 3, 10, 57]:
         certainty, members = rng.permutation(60).astype(float), np.arange(60)

@@ -28,6 +28,7 @@ def target():
 # --- random starts ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("start", ["prior", "sequential"])
 def test_random_starts_place_every_point(rng, start):
     target, _ = mixture(rng, 30, alpha=20.0)
@@ -40,14 +41,13 @@ def test_random_starts_place_every_point(rng, start):
     assert chain.labels.tolist() != start_chain(target, start, stream(1, 2)).labels.tolist()
 
 
-@pytest.mark.compiled
-def test_random_starts_have_their_laws():
+@pytest.mark.parametrize("draws", [6_000, pytest.param(40_000, marks=pytest.mark.long)])
+def test_random_starts_have_their_laws(draws):
     """Three points: the prior start is Ewens', the sequential one that of the chain rule. False alarm 1e-5 each."""
     data = np.array([0.0, 0.5, 2.0])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(0.8))
     density = naive.GaussianMixture(data[:, None], np.eye(1), np.eye(1) * 4, np.zeros(1), 0.8)
     states = naive.all_partitions(3)
-    draws = 40_000
     random = stream(8, 0)
     prior = np.array(
         [0.8 ** len(set(s)) * np.prod([np.prod(range(1, len(c))) for c in naive.clusters(s)]) for s in states]
@@ -84,6 +84,7 @@ def sequential_law(density, states):
 # --- starts that are runs --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 def test_a_start_is_a_run_from_another_start(target):
     random, again = stream(1, 1), stream(1, 1)
     chain = start_chain(target, check_start(target, START), random)
@@ -118,6 +119,7 @@ def test_bad_starts_are_refused(make, message):
         make()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("init", [START, cp.Start("sequential", sweeps=2, split_merge=1)])
 def test_functionals_in_python_see_the_same_starts(target, init):
     """One kernel runs whole replicates, start included; a functional in Python is added up outside of it."""
@@ -158,15 +160,13 @@ def test_every_kind_of_run_takes_starts_and_moves(target):
     assert e.made_by["step"]["split_merge"] == 2
     s = cp.sample_within(target, h, workers=2, deadline=cp.Sweeps(20), **how)
     assert s.made_by["init"] == repr(START)
-    if not JIT_DISABLED:
-        t = cp.tune(target, h, pairs=100, modes=False, **how)
-        assert (t.split_merge, t.init) == (2, START)
-        made = cp.estimate(target, h, settings=t, replicates=2).made_by
-        assert (made["init"], made["step"]["split_merge"]) == (repr(START), 2)
-        assert cp.estimate(target, h, settings="auto", replicates=2, **how).made_by["init"] == repr(START)
+    t = cp.tune(target, h, pairs=100, modes=False, **how)
+    assert (t.split_merge, t.init) == (2, START)
+    made = cp.estimate(target, h, settings=t, replicates=2).made_by
+    assert (made["init"], made["step"]["split_merge"]) == (repr(START), 2)
+    assert cp.estimate(target, h, settings="auto", replicates=2, **how).made_by["init"] == repr(START)
 
 
-@pytest.mark.compiled
 def test_a_start_close_to_the_target_lets_pairs_meet_sooner(rng):
     data = rng.normal(0, 0.7, (4, 30))[rng.integers(4, size=120)] + rng.normal(0, 1.0, (120, 30))
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=0.7), cp.DirichletProcess(1.0))

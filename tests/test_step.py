@@ -91,7 +91,6 @@ def piloted(monkeypatch):
     return steps
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_step_of_a_pilot_is_that_of_the_run_and_of_the_command(name, given, piloted, tmp_path):
@@ -114,7 +113,6 @@ def test_the_step_of_a_pilot_is_that_of_the_run_and_of_the_command(name, given, 
     np.testing.assert_array_equal(same.values, e.values)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "coloring", "network, corrected"])
 def test_auto_takes_the_step_of_its_pilot(name, piloted):
     target = TARGETS[name]()
@@ -123,7 +121,6 @@ def test_auto_takes_the_step_of_its_pilot(name, piloted):
     assert (name == "network, corrected") == (e.made_by["step"]["joint_updates"] is not None)
 
 
-@pytest.mark.compiled
 def test_settings_fill_what_a_step_leaves_out():
     target = TARGETS["network, corrected"]()
     t = cp.tune(target, cp.n_clusters(), pairs=60, modes=False, seed=1)
@@ -139,7 +136,6 @@ def test_settings_fill_what_a_step_leaves_out():
 RUN = {"burn_in": 1, "min_sweeps": 2, "lag": 1, "seed": 1}
 
 
-@pytest.mark.once
 def test_a_store_of_another_step_is_refused(tmp_path):
     target, path = TARGETS["scalar"](), tmp_path / "run.db"
     step = cp.Step("path", 1, cp.JointUpdates(2, points=[0, 1, 3, 4]))
@@ -150,7 +146,6 @@ def test_a_store_of_another_step_is_refused(tmp_path):
     assert len(cp.estimate(target, cp.n_clusters(), step=step, replicates=3, store=path, **RUN).values) == 3
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("updates", [0, {"number": 2, "tries": 4, "points": 5, "points_fingerprint": "00"}])
 def test_stores_that_have_the_step_in_several_places_can_be_read(tmp_path, updates):
     target, path = TARGETS["scalar"](), tmp_path / "run.db"

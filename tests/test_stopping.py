@@ -51,7 +51,6 @@ def test_relative_precision_is_to_the_largest_of_each_functional():
     assert both._needed(Values(values, [1, 2])) == pytest.approx(max(values.var(axis=0, ddof=1)) / 0.005**2)
 
 
-@pytest.mark.once
 def test_precision_is_reached_and_no_more_is_run_than_needed():
     target, _ = small.scalar()
     e = cp.estimate(target, cp.n_clusters(), target_stderr=0.02, seed=1, **QUICK)
@@ -62,7 +61,6 @@ def test_precision_is_reached_and_no_more_is_run_than_needed():
     assert relative.stderr[0] <= 0.02 * relative.mean[0]
 
 
-@pytest.mark.once
 def test_a_limit_to_replicates_is_kept_and_told():
     target, _ = small.scalar()
     e = cp.estimate(target, cp.n_clusters(), target_stderr=1e-6, replicates=250, seed=1, **QUICK)
@@ -70,7 +68,6 @@ def test_a_limit_to_replicates_is_kept_and_told():
     assert "PRECISION NOT REACHED" in str(e)
 
 
-@pytest.mark.once
 def test_same_replicates_on_any_executor_and_after_interruption(tmp_path):
     target, _ = small.scalar()
     call = {"target_stderr": 0.03, "seed": 1, **QUICK}
@@ -86,7 +83,6 @@ def test_same_replicates_on_any_executor_and_after_interruption(tmp_path):
         assert np.array_equal(e.values, plain.values)
 
 
-@pytest.mark.once
 def test_a_tighter_target_goes_on_with_the_same_store(tmp_path):
     target, _ = small.scalar()
     rough = cp.estimate(target, cp.n_clusters(), target_stderr=0.05, store=tmp_path / "run.db", seed=1, **QUICK)
@@ -94,7 +90,6 @@ def test_a_tighter_target_goes_on_with_the_same_store(tmp_path):
     assert np.array_equal(fine.values[: len(rough.values)], rough.values)
 
 
-@pytest.mark.once
 def test_progress_is_told_the_growing_number():
     target, _ = small.scalar()
     seen = []
@@ -105,18 +100,21 @@ def test_progress_is_told_the_growing_number():
     assert seen[-1][0] == seen[-1][1] > FIRST
 
 
-@pytest.mark.compiled
-def test_intervals_cover_as_often_as_they_say_after_stopping():
-    """200 runs: 95 % intervals cover 95 % +- 1.5 %; below 90 % (3.2 errors) or at 100 % it fails. More in evidence/."""
+@pytest.mark.parametrize(("runs", "least", "most"), [(60, 49, 60), pytest.param(200, 180, 199, marks=pytest.mark.long)])
+def test_intervals_cover_as_often_as_they_say_after_stopping(runs, least, most):
+    """95 % intervals cover at least 49 of 60, but for 3e-5 of all seeds, and 180 to 199 of 200, but for 0.12 %.
+
+    More in evidence/.
+    """
     target, density = small.scalar()
     states, law = naive.law(density, 5)
     exact = float(law @ np.array([len(set(state)) for state in states]))
     covered = 0
-    for seed in range(200):
+    for seed in range(runs):
         e = cp.estimate(target, cp.n_clusters(), target_stderr=0.02, seed=seed, **QUICK)
         low, high = e.interval()
         covered += low[0] <= exact <= high[0]
-    assert 0.90 * 200 <= covered < 200
+    assert least <= covered <= most
 
 
 def test_stopping_at_the_first_small_standard_error_would_be_found_out():

@@ -40,7 +40,6 @@ def here(path, replicates):
     )
 
 
-@pytest.mark.compiled
 def test_a_second_run_on_a_store_is_told_to_wait_and_the_first_loses_nothing(tmp_path):
     path = tmp_path / "run.db"
     process = started(path, 200_000)

@@ -89,9 +89,8 @@ def test_moments_are_those_of_kept_values(name, weights):
     assert e.values.shape == (COUNT, 0)
     assert_close(e, expected)
     assert 0 not in weights
-    if not JIT_DISABLED:
-        assert min(weights) < -1
-        assert max(weights) > 2
+    assert min(weights) < -1
+    assert max(weights) > 2
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["forwards", "backwards"])
@@ -116,6 +115,7 @@ def most_clusters(labels):
     return labels.max() + 1
 
 
+@pytest.mark.plain
 def test_beside_functionals_in_python():
     """The kernel stops to ask after every sweep, and nothing is counted twice because of that."""
     target, _ = small.scalar()
@@ -138,6 +138,7 @@ def test_pairs_of_some_points_twice_in_one_run():
     assert expected.components == ["together[3, 1]", "together[3, 4]", "together[1, 4]", "together[4, 0]"]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("most", [2, 3, 7])
 def test_records_that_overflow(monkeypatch, weights, most):
     """Replicates with more clusterings than are held: they are counted in parts, which the next one does not see."""
@@ -163,15 +164,14 @@ def test_pairs_that_are_given_up():
 
 def test_chains_that_outgrow_their_arrays():
     target = growing()
-    settings = {"burn_in": 0, "min_sweeps": 2, "lag": 1, "max_sweeps": 2 if JIT_DISABLED else 10, "seed": 1}
+    settings = {"burn_in": 0, "min_sweeps": 2, "lag": 1, "max_sweeps": 10, "seed": 1}
     partition = np.arange(40) // 3
 
     def both(keep):
         return [cp.co_clustering(keep_values=keep), cp.memberships(partition, keep_values=keep)]
 
-    count = 1 if JIT_DISABLED else 20
-    expected = cp.estimate(target, both(True), replicates=count, **settings)
-    assert_close(cp.estimate(target, both(False), replicates=count, **settings), expected)
+    expected = cp.estimate(target, both(True), replicates=20, **settings)
+    assert_close(cp.estimate(target, both(False), replicates=20, **settings), expected)
 
 
 def test_values_are_kept_of_few_components_only():
@@ -206,7 +206,7 @@ def planted(count):
     return cp.Mixture(data, cp.Gaussian(noise_sd=0.8, mean_sd=3.0), cp.DirichletProcess(0.5))
 
 
-POINTS = 8 if JIT_DISABLED else 150
+POINTS = 150
 TIMES = {"burn_in": 1, "min_sweeps": 5, "lag": 2, "seed": 5}
 
 
@@ -263,7 +263,6 @@ def test_same_bits_in_batches_of_any_size(undisturbed, monkeypatch, size):
     assert_same(run(executor=2), undisturbed)
 
 
-@pytest.mark.compiled
 def test_same_bits_on_processes(undisturbed):
     assert_same(run(executor="processes"), undisturbed)
 
@@ -286,7 +285,7 @@ def test_a_store_continues_where_it_stopped(tmp_path, undisturbed):
 
 
 def test_a_store_of_many_chunks(tmp_path, undisturbed, monkeypatch):
-    monkeypatch.setattr(sums_module, "CHUNK", 5 if JIT_DISABLED else 37)
+    monkeypatch.setattr(sums_module, "CHUNK", 37)
     run(store=tmp_path / "run.db", replicates=COUNT // 2)
     assert_same(run(store=tmp_path / "run.db"), undisturbed)
     assert_same(cp.Estimate.load(tmp_path / "run.db"), undisturbed)
@@ -319,7 +318,6 @@ def test_a_store_refuses_another_run_and_fewer_replicates(tmp_path):
     assert len(call(cp.memberships(partition, keep_values=False), replicates=4).values) == 4  # it is not locked
 
 
-@pytest.mark.compiled
 def test_a_store_takes_little_more_than_the_moments(tmp_path):
     """Sixteen bytes a pair for 300 points; what else there is has room in a fifth of that."""
     path = tmp_path / "run.db"
@@ -329,7 +327,6 @@ def test_a_store_takes_little_more_than_the_moments(tmp_path):
 
 
 @pytest.mark.parametrize("asked", [{}, {"target_stderr": 0.04, "replicates": 100_000}])
-@pytest.mark.compiled
 def test_killing_the_process_loses_nothing_that_was_written(tmp_path, asked):
     """Killed twice, in the middle, then to the end: the same replicates and the same bits as undisturbed.
 
@@ -384,11 +381,11 @@ def assert_of_its_replicates(e, target, functionals, settings):
 
 def test_a_precision_is_reached_with_the_same_replicates_in_one_call_or_two(tmp_path, monkeypatch):
     """A call that is given up between two looks: the next one ends what was begun before it looks."""
-    monkeypatch.setattr("copartition.runs.stopping.FIRST", 4 if JIT_DISABLED else 50)
+    monkeypatch.setattr("copartition.runs.stopping.FIRST", 50)
     monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 2)
     path, target = tmp_path / "run.db", small.scalar()[0]
     functionals = [cp.co_clustering(keep_values=False)]
-    asked = {"target_stderr": 0.2 if JIT_DISABLED else 0.04, "replicates": 5000, **SETTINGS}
+    asked = {"target_stderr": 0.04, "replicates": 5000, **SETTINGS}
     expected = cp.estimate(target, functionals, **asked)
     assert expected.made_by["precision"]["reached"]
     assert np.all(expected.stderr <= asked["target_stderr"])
@@ -467,7 +464,7 @@ def test_stores_of_format_1_can_be_read(tmp_path):
 
 @pytest.mark.parametrize("executor", [1, 2, Elsewhere()], ids=["1", "2", "elsewhere"])
 def test_an_interruption_leaves_sums_and_replicates_that_belong_together(tmp_path, executor, undisturbed, monkeypatch):
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 1 if JIT_DISABLED else 7)
+    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 7)
     path, calls = tmp_path / "run.db", []
 
     def interrupt(*_):
@@ -486,15 +483,15 @@ def test_an_interruption_leaves_sums_and_replicates_that_belong_together(tmp_pat
 @pytest.mark.parametrize("time_between", [0.0, 1e9])
 def test_an_interruption_while_sums_are_added(tmp_path, undisturbed, monkeypatch, time_between):
     """What was added halfway is never written: the file stays at what was written last."""
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 1 if JIT_DISABLED else 7)
+    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 7)
     monkeypatch.setattr(keeping, "SECONDS_BETWEEN_WRITES", time_between)
     monkeypatch.setattr(keeping, "SHARE_OF_WRITING", 1e9)
-    monkeypatch.setattr(sums_module, "CHUNK", 7 if JIT_DISABLED else 500)
+    monkeypatch.setattr(sums_module, "CHUNK", 500)
     path, calls, unpack = tmp_path / "run.db", [], sums_module.unpack
 
     def interrupted(packed):
         calls.append(1)
-        if len(calls) == (20 if JIT_DISABLED else 60):
+        if len(calls) == 60:
             raise KeyboardInterrupt
         return unpack(packed)
 
@@ -567,12 +564,12 @@ def test_a_functional_that_fails_leaves_sums_and_replicates_that_belong_together
     ("points", "first", "last"),
     [
         (2, 0, 2),
-        (9, 0, 9),
-        (9, 3, 5),
+        pytest.param(9, 0, 9, marks=pytest.mark.plain),
+        pytest.param(9, 3, 5, marks=pytest.mark.plain),
         (30, 0, 30),
-        pytest.param(2 * WIDTH + 30, 0, 3, marks=pytest.mark.compiled),
-        pytest.param(2 * WIDTH + 30, WIDTH - 2, WIDTH + 3, marks=pytest.mark.compiled),
-        pytest.param(WIDTH + 1, WIDTH - 3, WIDTH + 1, marks=pytest.mark.compiled),
+        (2 * WIDTH + 30, 0, 3),
+        (2 * WIDTH + 30, WIDTH - 2, WIDTH + 3),
+        (WIDTH + 1, WIDTH - 3, WIDTH + 1),
     ],
 )
 @pytest.mark.parametrize("kinds", [[1], [1, 3, -2], [-1], [5, -7, 1, 1, 1000 if JIT_DISABLED else 100_000]])
@@ -638,7 +635,6 @@ def exact_values(density, partition):
     return law @ np.array(table)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["scalar", "coloring", "bernoulli"])
 def test_means_are_the_exact_expectations(name):
     """31 numbers, three targets and two settings: all within 4 standard errors but with probability 0.012."""
@@ -651,7 +647,6 @@ def test_means_are_the_exact_expectations(name):
         assert np.all(np.abs(e.mean - exact) <= 4 * e.stderr + 1e-12)
 
 
-@pytest.mark.compiled
 def test_intervals_cover_as_often_as_they_say():
     """100 runs of 40 replicates: a 95 % interval misses 5 on average, 0 to 12 with probability 0.998."""
     target, density = small.scalar()
@@ -676,7 +671,6 @@ def parted(points):
     return target, labels
 
 
-@pytest.mark.compiled
 def test_memory_is_that_of_the_sums_however_many_replicates_there_are():
     """Two arrays of all pairs and half of one at most; and 4 MB for records of two threads and everything else."""
     points = 1500
@@ -695,7 +689,6 @@ def test_memory_is_that_of_the_sums_however_many_replicates_there_are():
     assert peaks[1] <= peaks[0] + 1e6
 
 
-@pytest.mark.compiled
 def test_too_many_points_are_refused_at_once():
     """Nothing is made for all pairs, not even their names."""
     points = 100_000

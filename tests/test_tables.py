@@ -46,7 +46,6 @@ def test_a_first_column_of_names_is_left_out_and_that_is_said(tmp_path):
     assert datasets.read_columns(written(tmp_path, "who,x,y\nada,1,2\nbob,3,4\n"), ["x"]).left_out == []
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("command", [["estimate", "--replicates", "5"], ["meet", "--replicates", "5"], ["tune"]])
 def test_commands_say_which_columns_they_used(tmp_path, command):
     rows = "\n".join(f"n{i};{i % 3},5;{i % 2},25" for i in range(12))

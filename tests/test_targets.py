@@ -14,6 +14,7 @@ import naive
 import small
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", small.TARGETS)
 def test_conditional_law_is_that_of_the_density(name):
     target, density = small.TARGETS[name]()
@@ -25,11 +26,13 @@ def test_conditional_law_is_that_of_the_density(name):
                 np.testing.assert_allclose(cp.conditional(target, state, n), expected, atol=1e-13)
 
 
+@pytest.mark.plain
 def test_conditional_does_not_depend_on_how_clusters_are_named():
     target, _ = small.scalar()
     assert np.array_equal(cp.conditional(target, [4, 4, 9, 9, 2], 1), cp.conditional(target, [0, 7, 1, 1, 2], 1))
 
 
+@pytest.mark.plain
 def test_data_far_from_the_prior_get_correct_probabilities():
     # Log weights of about -1e5: computed with the naive density in units that do not overflow.
     data = np.array([500.0, 500.3, 501.0, -450.0])
@@ -41,6 +44,7 @@ def test_data_far_from_the_prior_get_correct_probabilities():
             np.testing.assert_allclose(cp.conditional(target, state, n), expected, rtol=1e-9, atol=1e-17)
 
 
+@pytest.mark.plain
 def test_a_large_offset_costs_no_digits():
     # The same data moved by 1e8 with a wide prior: cluster means are known to 1e-8 relative, probabilities too.
     data = np.array([0.0, 0.5, 3.0, 3.5])
@@ -52,6 +56,7 @@ def test_a_large_offset_costs_no_digits():
         )
 
 
+@pytest.mark.plain
 def test_duplicated_points_are_no_problem():
     data = np.zeros((6, 3))
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.01, mean_sd=10.0), cp.DirichletProcess(1.0))
@@ -174,6 +179,7 @@ def test_representations_say_what_was_asked_for():
     assert repr(component) == "Gaussian(noise_sd=[1.0, 2.0], mean_cov=[[1.0, 0.0], [0.0, 1.0]], mean=3.0)"
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("n_columns", [24, 30, 50])
 def test_columns_of_zeros_change_nothing(monkeypatch, n_columns):
     """Padded loops are faster; the law, merges and densities are those of the columns that are there."""
@@ -192,7 +198,6 @@ def test_columns_of_zeros_change_nothing(monkeypatch, n_columns):
     np.testing.assert_allclose(cp.conditional(padded, labels, 4), cp.conditional(full, labels, 4), rtol=1e-9)
 
 
-@pytest.mark.compiled
 def test_columns_of_zeros_change_no_run(monkeypatch):
     rng = np.random.default_rng(5)
     data = rng.normal(0, 1, (40, 50)) + rng.normal(0, 0.5, (3, 50))[rng.integers(3, size=40)]

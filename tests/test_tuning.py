@@ -143,7 +143,6 @@ def test_differences_grow_with_the_number_of_clusters():
 
 
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
-@pytest.mark.once
 def test_settings_are_reproducible_and_consistent(name):
     target, _ = small.TARGETS[name]()
     t = cp.tune(target, cp.n_clusters(), pairs=PAIRS, modes=False, seed=3)
@@ -157,7 +156,6 @@ def test_settings_are_reproducible_and_consistent(name):
     assert t.replicates_for(t.stderr(1000)[0]) == pytest.approx(1000, abs=1)
 
 
-@pytest.mark.once
 def test_default_functionals_and_python_ones():
     target, _ = small.scalar()
     t = cp.tune(target, pairs=100, modes=False, seed=1)
@@ -168,14 +166,12 @@ def test_default_functionals_and_python_ones():
     np.testing.assert_allclose(compiled.variance, python.variance)
 
 
-@pytest.mark.once
 def test_large_functionals_are_looked_at_in_part():
     target = galaxies()
     t = cp.tune(target, cp.co_clustering(), pairs=100, modes=False, seed=1)
     assert len(t.variance) == len(t.components) == 82 * 81 // 2
 
 
-@pytest.mark.once
 def test_the_pilot_draws_other_numbers_than_the_estimate():
     """With the streams of the estimate it would choose the settings by looking at the very pairs they are for."""
     target, _ = small.scalar()
@@ -190,7 +186,6 @@ def test_the_pilot_draws_other_numbers_than_the_estimate():
     )
 
 
-@pytest.mark.once
 def test_settings_reach_the_estimate_and_arguments_win():
     target, _ = small.scalar()
     t = cp.tune(target, cp.n_clusters(), pairs=100, coupling="maximal", init="singletons", modes=False, seed=1)
@@ -212,7 +207,6 @@ def test_settings_reach_the_estimate_and_arguments_win():
     assert defaults["step"]["coupling"] == "Path()"
 
 
-@pytest.mark.once
 def test_auto_is_tune_with_the_same_seed():
     target, _ = small.coloring()
     t = cp.tune(target, cp.n_clusters(), seed=4)
@@ -220,7 +214,6 @@ def test_auto_is_tune_with_the_same_seed():
     assert e.made_by["settings"]["burn_in"] == t.burn_in
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("model", [galaxies, random_graph])
 def test_tuned_estimates_cost_little_more_than_ordinary_chains(model):
     """At most twice; predictions of precision and cost hold within 25 % (the pilot's own error)."""
@@ -264,7 +257,6 @@ def test_bad_input_is_refused(call, error, message):
         call(small.scalar()[0])
 
 
-@pytest.mark.once
 def test_no_settings_if_no_lag_is_long_enough(monkeypatch):
     from copartition.runs import pilot
 
@@ -285,7 +277,6 @@ def test_cheap_steps_are_taken_where_pairs_are_quick_and_others_where_they_are_s
     assert work[1] < work[0]  # a chain whose pairs take 400 sweeps mixes slowly too
 
 
-@pytest.mark.once
 def test_many_processors_get_short_replicates():
     assert tuning.choose_horizon(50, 0.0, 25) == 20
     assert tuning.choose_horizon(50, 1e6, 25) == 50
@@ -311,7 +302,6 @@ def two_crowds():
     return cp.Mixture(np.vstack([*crowds, between]), cp.Gaussian(noise_sd=0.6, mean_sd=10.0), cp.DirichletProcess(1.0))
 
 
-@pytest.mark.once
 def test_joint_updates_are_of_points_that_chains_are_uncertain_of():
     target = two_crowds()
     first = candidate(target, resolve(target, cp.Step()))
@@ -325,7 +315,6 @@ def test_joint_updates_are_of_points_that_chains_are_uncertain_of():
     assert updating_candidates(certain, first, None, Where(1, False, 1)) == []
 
 
-@pytest.mark.compiled
 def test_joint_updates_that_a_pilot_chose_reach_the_estimate():
     target = two_crowds()
     t = cp.tune(target, cp.n_clusters(), pairs=60, modes=False)
@@ -337,7 +326,6 @@ def test_joint_updates_that_a_pilot_chose_reach_the_estimate():
     assert other.made_by["step"]["split_merge"] == t.split_merge
 
 
-@pytest.mark.compiled
 def test_a_few_pairs_of_the_trial_may_be_cut_short():
     """A pair or two of 24 that take longer than a tenth of max_sweeps are no reason to give up."""
     rng = np.random.default_rng(2)
@@ -349,7 +337,6 @@ def test_a_few_pairs_of_the_trial_may_be_cut_short():
     assert t.pilot.censored == 0
 
 
-@pytest.mark.compiled
 def test_what_a_look_for_modes_found_is_part_of_the_verdict(tmp_path):
     target = two_crowds()
     t = cp.tune(target, cp.n_clusters(), pairs=60, seed=1)
@@ -362,7 +349,6 @@ def test_what_a_look_for_modes_found_is_part_of_the_verdict(tmp_path):
     assert len(again.values) == 31
 
 
-@pytest.mark.compiled
 def test_a_pilot_that_gives_up_says_whether_chains_agree():
     with pytest.raises(cp.TuningError, match="Chains agree, the coupling is slow"):
         cp.tune(far_apart(), coupling="independent", max_sweeps=20)

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 import copartition as cp
 import small
-from conftest import JIT_DISABLED
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.cli import main
@@ -28,12 +27,12 @@ from copartition.runs.replicates import Job, Settings
 from test_diagnostics import estimate_from
 from test_estimator import trajectory
 
-COUNT = 3 if JIT_DISABLED else 8
+COUNT = 8
 
 
 def bimodal():
     """Three groups and two clusters at most: the one in the middle is with either, and never changes its mind."""
-    group = np.linspace(-0.1, 0.1, 6 if JIT_DISABLED else 20)
+    group = np.linspace(-0.1, 0.1, 20)
     data = np.concatenate([group - 3.0, group, group + 3.0])
     two = cp.MixtureOfFiniteMixtures(n_components=scipy.stats.randint(1, 3))
     return cp.Mixture(data, cp.Gaussian(noise_sd=0.5, mean_sd=3.0), two)
@@ -111,7 +110,6 @@ def test_ordinary_averages_are_those_of_chains_that_are_run_sweep_by_sweep():
         assert found == pytest.approx(np.mean(h_x[burn_in : horizon + 1]))
 
 
-@pytest.mark.compiled
 def test_the_truncated_estimate_has_the_expectation_of_a_chain_that_ran_to_the_cap():
     """Lag 3, cap 5: it is the mean of h after 3, 4 and 5 sweeps, not that after 0 to 2, which it began with.
 
@@ -200,6 +198,7 @@ def test_a_quarter_of_the_pairs_decides():
     assert agreement_of(with_pairs(other, same, same, same, same)).verdict == SLOW
 
 
+@pytest.mark.plain
 def test_halves_are_compared_by_their_consensus():
     assert agreement_of(with_pairs(course(), course())).rand_of_halves == 1.0
     assert agreement_of(with_pairs(course(joined=True))).rand_of_halves < 1.0
@@ -243,13 +242,11 @@ def test_same_bits_anywhere(kind, monkeypatch):
         assert_same(slow(FUNCTIONALS[kind](), executor=pool, replicates=30), expected)
 
 
-@pytest.mark.compiled
 def test_same_bits_in_processes():
     assert_same(slow(executor="processes", replicates=30), slow(replicates=30))
 
 
 @pytest.mark.parametrize("kind", FUNCTIONALS)
-@pytest.mark.once
 def test_a_store_that_is_gone_on_with_is_as_if_it_had_not_stopped(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(following, "RECORDS", 4)
     path, expected = tmp_path / "run.db", slow(FUNCTIONALS[kind](), replicates=60)
@@ -292,7 +289,6 @@ def test_stores_of_the_same_format_from_before_are_read_and_gone_on_with(tmp_pat
 # --- where it is told ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 def test_the_page_begins_with_it(tmp_path):
     path = tmp_path / "page.html"
     cp.write_report(in_modes(), path)
@@ -350,7 +346,6 @@ def waits(**more):
     return cp.estimate(target, cp.n_clusters(), **settings | {"replicates": 20} | more)
 
 
-@pytest.mark.compiled
 def test_a_run_without_a_cap_says_once_that_it_waits_and_its_bits_are_the_same(hasty, monkeypatch):
     with pytest.warns(cp.SlowPairsWarning, match="have not met after more than .* coupled sweeps.*max_sweeps") as told:
         e = waits()
@@ -359,7 +354,6 @@ def test_a_run_without_a_cap_says_once_that_it_waits_and_its_bits_are_the_same(h
     assert np.array_equal(waits().values, e.values)
 
 
-@pytest.mark.compiled
 def test_with_a_cap_nothing_is_said_before_the_end(hasty):
     waits(max_sweeps=100_000)
 
@@ -379,7 +373,6 @@ def test_patience_knows_what_others_took_and_who_is_silent(monkeypatch):
         patience.Patience(lambda pause: None, [])(Pause())
 
 
-@pytest.mark.compiled
 def test_the_command_line_says_that_it_waits(hasty, tmp_path):
     rows = "\n".join(f"{x:.3f}" for x in np.linspace(-2, 2, 26))
     (tmp_path / "data.csv").write_text(f"x\n{rows}\n")

@@ -28,14 +28,16 @@ from test_split_merge import four_points
 from test_sweeps import assert_books_are_right, chi_square_is_plausible, mixture
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize("every", [29 if JIT_DISABLED else 7, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["scalar", "bernoulli"])
-def test_the_construction_has_the_right_marginals_and_is_maximal(name):
-    """Exact, from every pair of partitions of four points: law of x, symmetry of the meeting, no coupling is better."""
+def test_the_construction_has_the_right_marginals_and_is_maximal(name, every):
+    """Exact, from pairs of partitions of four points: law of x, symmetry of the meeting, no coupling is better."""
     target, density = four_points(name)
     states = naive.all_partitions(4)
     matrix = laws.sweep_matrix(target, states)
     law_of_pair = functools.cache(functools.partial(naive.path_coupling_law, density))
-    for (s, x), (r, y) in list(itertools.product(enumerate(states), repeat=2))[:: 29 if JIT_DISABLED else 1]:
+    for (s, x), (r, y) in list(itertools.product(enumerate(states), repeat=2))[::every]:
         law, met = law_of_pair(x, y)
         assert np.abs(np.array([law.get(state, 0.0) for state in states]) - matrix[s]).max() < 1e-12
         _, back = law_of_pair(y, x)
@@ -53,15 +55,14 @@ def unambiguous(x, y):
     return len(set(positive)) == len(positive)
 
 
-@pytest.mark.compiled
+@pytest.mark.parametrize("draws", [1_000, pytest.param(8_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
-def test_kernels_meet_as_often_as_the_construction_says(name):
-    """8,000 sweeps from each of 225 pairs, 1.8 million in all: the number of meetings within 5 standard deviations."""
+def test_kernels_meet_as_often_as_the_construction_says(name, draws):
+    """So many sweeps from each of 225 pairs: false alarm 1e-7 for each of 450 counts and 3e-7 for each pair."""
     target, density = four_points(name)
     states = naive.all_partitions(4)
     matrix = laws.sweep_matrix(target, states)
     codes = laws.codes(states)
-    draws = 8_000
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
         of_x, of_y, met = laws.counted_pair_steps(
             target, BoundStep(cp.Step(cp.Path(reach=4), 0)), x, y, stream(2, s, r), draws
@@ -74,17 +75,17 @@ def test_kernels_meet_as_often_as_the_construction_says(name):
             assert met - draws * exact >= -5 * np.sqrt(draws * exact * max(0.0, 1 - exact)) - 1e-9
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["coloring", "diagonal"])
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
-def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling):
-    """500 sweeps from each pair, over a million in all; one test for each start of each chain, false alarm 1e-6."""
+@pytest.mark.parametrize("sweeps", [200_000, pytest.param(1_350_000, marks=pytest.mark.long)])
+def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling, sweeps):
+    """As many sweeps from each pair, so many in all; one test for each start of each chain, false alarm 1e-6."""
     target, density = small.TARGETS[name]()
     states, law = naive.law(density, 5)
     states = [state for state, p in zip(states, law, strict=True) if p > 0]
     matrix = laws.sweep_matrix(target, states)
     codes = laws.codes(states)
-    draws = max(500, 1_000_000 // len(states) ** 2)
+    draws = sweeps // len(states) ** 2
     from_x, from_y = np.zeros((2, len(states), len(states)))
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
         of_x, of_y, _ = laws.counted_pair_steps(
@@ -98,6 +99,7 @@ def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_poin
         assert chi_square_is_plausible(from_y[s], expected, 1e-6)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
 @pytest.mark.parametrize("kind", ["mixture", "coloring"])
 def test_pairs_that_have_met_stay_together(coupling, kind, rng):
@@ -145,6 +147,7 @@ def one_more(target, step, pair, random):
     return pair
 
 
+@pytest.mark.plain
 def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     n_points = 12 if JIT_DISABLED else 40
     data = np.arange(n_points) * 3.0
@@ -160,7 +163,6 @@ def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     assert len(pair.x.sizes) > before or JIT_DISABLED
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
 def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkeypatch, coupling):
     """Pairs with some 16 clusters, as many as their arrays hold at first: together, parted, with shadows or without."""
@@ -210,6 +212,7 @@ def test_how_far_whole_sweeps_reach():
         cp.Path(base="maximal")
 
 
+@pytest.mark.plain
 def test_points_of_colourings_are_coupled_by_transport():
     coloring, _ = small.coloring()
     assert repr(cp.Path(reach=3).suited(coloring.model.palette)) == "Path(reach=3, base='transport')"
@@ -219,7 +222,6 @@ def test_points_of_colourings_are_coupled_by_transport():
     assert repr(cp.Path().suited(0)) == "Path()"
 
 
-@pytest.mark.compiled
 def test_whole_sweeps_meet_sooner_from_nearby(rng):
     """From pairs that differ in a few points of 60, one sweep as a whole meets more often than point by point."""
     target, _ = mixture(rng, 60)

@@ -23,8 +23,6 @@ from copartition.runs.pairs import PairJob
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import ChainJob
 
-pytestmark = pytest.mark.xdist_group("workers")  # processes and a cluster are started once
-
 THREADS = [None, 1, 3]
 # A run that makes processes of its own does so in one place, whatever it is: some of them show that it does.
 PROCESSES = [
@@ -67,10 +65,6 @@ def refuse(*_):
     raise AssertionError("threads that nobody asked for")
 
 
-# A pilot takes long in plain Python.
-QUICK = [pytest.param(name, marks=pytest.mark.compiled if name == "tune" else ()) for name in every_run.RUNS]
-
-
 @functools.cache
 def expected(name):
     return every_run.RUNS[name](ThreadPoolExecutor(1))
@@ -97,12 +91,12 @@ def assert_same(found, same):
 
 
 @pytest.mark.parametrize("executor", THREADS)
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", every_run.RUNS)
 def test_same_bits_on_any_number_of_threads(name, executor):
     assert_same(every_run.RUNS[name](executor), expected(name))
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", every_run.RUNS)
 def test_same_bits_on_an_executor_of_any_kind(name, monkeypatch):
     same = expected(name)
     monkeypatch.setattr("copartition.runs.workers.ThreadPoolExecutor", refuse)
@@ -111,7 +105,6 @@ def test_same_bits_on_an_executor_of_any_kind(name, monkeypatch):
     assert remote.batches > 1
 
 
-@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "where"), PROCESSES)
 def test_same_bits_on_real_processes_and_a_real_cluster(name, where, request):
@@ -120,13 +113,11 @@ def test_same_bits_on_real_processes_and_a_real_cluster(name, where, request):
     assert_same(every_run.RUNS[name](executor), expected(name))
 
 
-@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore")
 def test_same_sums_on_a_real_cluster(client):
     test_streaming.assert_same(test_streaming.run(executor=client), test_streaming.run(executor=1))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["estimate", "estimate_within"])
 def test_the_pilot_runs_where_the_estimate_does(name, monkeypatch):
     run = {
@@ -187,7 +178,6 @@ def fails(labels):
 
 
 @pytest.mark.parametrize("executor", [None, 2, pytest.param("remote", id="remote")])
-@pytest.mark.once
 def test_an_error_in_a_worker_is_the_error_of_the_run(executor):
     executor = Remote() if executor == "remote" else executor
     target, h = every_run.target(), cp.functional(fails)

@@ -101,9 +101,9 @@ def run_tests(python: Path, packages: str, form: str, wanted: list[str], log: Pa
         pytest += tuple(f"-Wignore::{kind}" for kind in quiet)
     if form == "short":
         files = [f"tests/test_{name}.py" for name in FAST]
-        passed = follow(log, *pytest, "-m", "not compiled", *files, NUMBA_DISABLE_JIT="1")
+        passed = follow(log, *pytest, *files, NUMBA_DISABLE_JIT="1")
     elif form == "plain":
-        several = ("-n", "2", "--dist", "loadgroup", "-m", "not compiled", "--ignore", "tests/test_paper.py")
+        several = ("-n", "2", "--dist", "loadgroup", "-m", "plain")
         passed = follow(log, *pytest, *several, *(wanted or ["tests"]), NUMBA_DISABLE_JIT="1")
     else:
         passed = follow(log, *pytest, "-n", "2", "--dist", "loadgroup", *(wanted or ["tests"]))
