@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 import copartition as cp
 import naive
 from copartition.chains.chain import chain_at
+from copartition.chains.moves import Move
 from copartition.chains.pair import couple
 from copartition.chains.step import BoundStep
 from copartition.core.books import count_out, have_met, recount_pair
 from copartition.core.clusters import choices, reset, take_out
-from copartition.core.compiling import inner, kernel, reference
+from copartition.core.compiling import inner, kernel
 from copartition.core.conditional import weigh
 from copartition.core.matching import join, match_clusters
-from copartition.core.state import Rule
-from copartition.core.steps import (
-    chain_type,
-    coupled_type,
-    law_type,
-    model_type,
-    moves_type,
-    pair_type,
-    stepper_type,
-)
-from copartition.core.types import Int1, Int2, type_of, uint1
+from copartition.core.state import Chain, Coupled, Law, Model, Pair, Rule, Stepper
+from copartition.core.steps import step_alone, step_together
+from copartition.core.types import Int1, Int2, State, float2, int64, uint1, void
+
+
+@dataclass(frozen=True)
+class OnlyMoves(BoundStep):
+    """A step of moves that are given, and no others."""
+
+    only: tuple[Move, ...] = ()
+
+    def moves(self, target):
+        return list(self.only)
+
 
 JUST_BELOW_1 = 1.0 - 2.0**-53
-float3 = types.Array(types.float64, 3, "C")
 
 
-class Cases(NamedTuple):
+class Cases(State):
     """Pairs of partitions of which one point is to be updated.
 
     Attributes
@@ -65,32 +67,31 @@ def end_of_piece(partner, pair, n_x, n_y, total_x, total_y, i, begin):
             high = middle
 
 
-@kernel(types.void(model_type, law_type, pair_type, type_of(Rule), type_of(Cases), float3))
+@kernel(void(Model, Law, Pair, Rule, Cases, float2))
 def law_kernel(model, law, pair, rule, cases, joint):
     """Write the joint law of the two choices of a point: lengths of pieces of u, times the law of the first choice."""
-    m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
-    partner = rule.partner
+    x, y, partner = pair.x, pair.y, rule.partner
     for case in range(len(cases.point)):
         n = cases.point[case]
-        reset(m, functions, x, cases.x[case])
-        reset(m, functions, y, cases.y[case])
-        recount_pair(p)
-        count_out(p, n)
-        take_out(m, x, n)
-        take_out(m, y, n)
-        match_clusters(m, p)
+        reset(model, law, x, cases.x[case])
+        reset(model, law, y, cases.y[case])
+        recount_pair(pair)
+        count_out(pair, n)
+        take_out(model, x, n)
+        take_out(model, y, n)
+        match_clusters(model, pair)
         if model.palette == 0:
             join(pair.matched.there, pair.matched.back, pair.x.n_clusters[0], pair.y.n_clusters[0])
-        n_x, n_y = choices(m, x), choices(m, y)
-        total_x = weigh(m, functions, x, n_x, n)
-        total_y = weigh(m, functions, y, n_y, n)
+        n_x, n_y = choices(model, x), choices(model, y)
+        total_x = weigh(model, law, x, n_x, n)
+        total_y = weigh(model, law, y, n_y, n)
         for i in range(n_x):
             if pair.x.weights[i] > 0.0:
                 begin = 0.0
                 while begin < 1.0:
-                    j = partner(p, n_x, n_y, total_x, total_y, i, begin)
-                    end = end_of_piece(partner, p, n_x, n_y, total_x, total_y, i, begin)
-                    joint[case, i, j] += pair.x.weights[i] / total_x * (end - begin)
+                    j = partner(pair, n_x, n_y, total_x, total_y, i, begin)
+                    end = end_of_piece(partner, pair, n_x, n_y, total_x, total_y, i, begin)
+                    joint[case * len(pair.x.sizes) + i, j] += pair.x.weights[i] / total_x * (end - begin)
                     begin = end
 
 
@@ -106,7 +107,8 @@ def coupled_laws(target, coupling, cases):
     largest = cases.x[0] if target.model.palette else np.arange(target.n_points)
     pair = couple(target, coupling, *[chain_at(target, largest) for _ in range(2)])
     joint = np.zeros((len(cases.point), len(pair.x.sizes), len(pair.y.sizes)))
-    law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), cases, joint)
+    rows = joint.reshape(-1, len(pair.y.sizes))
+    law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), cases, rows)
     return joint
 
 
@@ -151,7 +153,7 @@ def sweep_matrix(target, states):
 # --- many draws of whole steps ---------------------------------------------------------------------------------------
 
 
-class Trips(NamedTuple):
+class Trips(State):
     """Many single steps from one partition.
 
     Attributes
@@ -162,7 +164,7 @@ class Trips(NamedTuple):
         How often a step led to each partition, by its code.
     numbers : int64 array
         Scratch.
-    progress : int64 array (2)
+    progress : int64 array (3)
         Of the step under way.
     """
 
@@ -175,7 +177,7 @@ class Trips(NamedTuple):
 def trips_from(state):
     """No steps yet."""
     size = len(state)
-    return Trips(np.array(state), *[np.zeros(length, dtype=np.int64) for length in (size**size, 64, 2)])
+    return Trips(np.array(state), *[np.zeros(length, dtype=np.int64) for length in (size**size, 64, 3)])
 
 
 @inner
@@ -185,7 +187,8 @@ def code_of(labels, numbers):
     code = 0
     for k in range(len(numbers)):
         numbers[k] = -1
-    for label in labels:
+    for n in range(len(labels)):
+        label = labels[n]
         if numbers[label] < 0:
             numbers[label] = count
             count += 1
@@ -199,42 +202,27 @@ def count_trip(chain, trips):
     trips.counts[code_of(chain[0].labels, trips.numbers)] += 1
 
 
-@kernel(types.void(model_type, law_type, chain_type, stepper_type, uint1, type_of(Trips), types.int64))
+@kernel(void(Model, Law, Chain, Stepper, uint1, Trips, int64))
 def draw_steps(model, law, chain, stepper, random, trips, draws):
     """Count where single steps lead."""
-    m, functions, c, moves = reference(model), reference(law), reference(chain), reference(stepper.moves)
     for _ in range(draws):
-        reset(m, functions, c, trips.start)
-        stepper.alone(m, functions, c, moves, random, trips.progress)
-        count_trip(c, trips)
+        reset(model, law, chain, trips.start)
+        step_alone(model, law, chain, stepper, random, trips.progress)
+        count_trip(chain, trips)
 
 
-@kernel(
-    types.int64(
-        model_type,
-        law_type,
-        pair_type,
-        moves_type,
-        coupled_type,
-        uint1,
-        types.UniTuple(type_of(Trips), 2),
-        types.int64,
-    )
-)
-def draw_pair_steps(model, law, pair, moves, coupled, random, trips, draws):
+@kernel(int64(Law, Pair, Stepper, Coupled, uint1, Trips, Trips, int64))
+def draw_pair_steps(law, pair, stepper, coupled, random, of_x, of_y, draws):
     """Count where coupled steps from two partitions lead; return how often the chains have met."""
-    m, functions, p, x, y = reference(model), reference(law), reference(pair), reference(pair.x), reference(pair.y)
-    s, r = reference(moves), reference(coupled.rule)
-    of_x, of_y = trips
     met = 0
     for _ in range(draws):
-        reset(m, functions, x, of_x.start)
-        reset(m, functions, y, of_y.start)
-        recount_pair(p)
-        coupled.together(m, functions, p, s, r, random, of_x.progress)
-        count_trip(x, of_x)
-        count_trip(y, of_y)
-        met += have_met(p)
+        reset(pair.model_x, law, pair.x, of_x.start)
+        reset(pair.model_y, law, pair.y, of_y.start)
+        recount_pair(pair)
+        step_together(law, pair, stepper, coupled, random, of_x.progress)
+        count_trip(pair.x, of_x)
+        count_trip(pair.y, of_y)
+        met += have_met(pair)
     return met
 
 
@@ -256,7 +244,5 @@ def counted_pair_steps(target, step, x, y, random, draws):
     """How often coupled steps lead each chain to each partition, by code, and how often the chains have met."""
     trips = trips_from(x), trips_from(y)
     pair = couple(target, step.coupling, *[chain_at(target, one.start) for one in trips])
-    met = draw_pair_steps(
-        target.model, target.law, pair, step.stepper(target).moves, step.coupled(target), random, trips, draws
-    )
+    met = draw_pair_steps(target.law, pair, step.stepper(target), step.coupled(target), random, *trips, draws)
     return trips[0].counts, trips[1].counts, met

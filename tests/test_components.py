@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numba import types
 from scipy.special import multigammaln
 
 import copartition as cp
@@ -22,13 +21,14 @@ from copartition.chains.chain import chain_at
 from copartition.chains.start import check_start
 from copartition.chains.step import objection_to_moves
 from copartition.core.clusters import choices, put_in, reset, take_out
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.conditional import weigh
 from copartition.core.random import stream
-from copartition.core.starts import place_start
+from copartition.core.starts import begin_drawn, begin_signature
+from copartition.core.state import Chain, Law, Model
 from copartition.core.status import DONE
-from copartition.core.steps import chain_type, law_type, log_weights, model_type
-from copartition.core.types import float2, int2, type_of, uint1
+from copartition.core.steps import log_weights
+from copartition.core.types import Function, float2, int2, int64, uint1, void
 from copartition.functionals import bind_all, evaluate_at
 from test_priors import PRIORS, joint_law
 from test_split_merge import log_merge_kernel
@@ -258,10 +258,10 @@ def log_densities(name, prior):
 # --- laws ------------------------------------------------------------------------------------------------------------
 
 
-@kernel(types.void(model_type, law_type, chain_type, int2, float2))
+@kernel(void(Model, Law, Chain, int2, float2))
 def conditional_laws(model, law, chain, tasks, out):
     """Write the conditional law of a point for each row of tasks: the point, then the labels of all."""
-    m, functions, c = reference(model), reference(law), reference(chain)
+    m, functions, c = model, law, chain
     for row in range(len(tasks)):
         reset(m, functions, c, tasks[row, 1:])
         take_out(m, c, tasks[row, 0])
@@ -345,10 +345,10 @@ def test_functions_made_for_one_table_say_the_same(monkeypatch, name):
 # --- hard numbers ----------------------------------------------------------------------------------------------------
 
 
-@kernel(types.void(model_type, law_type, chain_type, int2, float2))
+@kernel(void(Model, Law, Chain, int2, float2))
 def visit(model, law, chain, visits, out):
     """Take points out one after another and put each into a given cluster; write what is said of it in between."""
-    m, functions, c = reference(model), reference(law), reference(chain)
+    m, functions, c = model, law, chain
     for row in range(len(visits)):
         n = visits[row, 0]
         take_out(m, c, n)
@@ -716,14 +716,13 @@ def test_grids_may_be_lists_and_data_frames_as_data_may():
 # --- draws from the prior, other processes ---------------------------------------------------------------------------
 
 
-@kernel(types.int64(model_type, law_type, chain_type, uint1, type_of(laws.Trips), types.int64))
-def draw_starts(model, law, chain, random, trips, draws):
+@kernel(int64(Function(begin_signature), Model, Law, Chain, uint1, laws.Trips, int64))
+def draw_starts(begin, model, law, chain, random, trips, draws):
     """Count the partitions of starts that are drawn from the prior; return how many were."""
-    m, functions, c = reference(model), reference(law), reference(chain)
     done = 0
     for _ in range(draws):
-        done += place_start(m, functions, c, random, trips.start, trips.numbers[: len(chain.labels)]) == DONE
-        laws.count_trip(c, trips)
+        done += begin(model, law, chain, random, trips.start, trips.numbers[: len(chain.labels)]) == DONE
+        laws.count_trip(chain, trips)
     return done
 
 
@@ -735,7 +734,7 @@ def test_starts_from_the_prior_have_its_law(prior):
     trips = laws.trips_from(check_start(target, "prior").labels)
     chain = chain_at(target, np.zeros(4, dtype=np.int64))
     draws = 200_000
-    assert draw_starts(target.model, target.law, chain, stream(6, 1), trips, draws) == draws
+    assert draw_starts(begin_drawn, target.model, target.law, chain, stream(6, 1), trips, draws) == draws
     law = prior_law(prior, 4)
     counts = trips.counts[laws.codes(list(law))]
     assert counts.sum() == draws

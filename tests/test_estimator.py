@@ -7,22 +7,24 @@ import itertools
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
+import laws
 import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.moves import Move
 from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import BoundStep
 from copartition.core import sweeps
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import hook, kernel
 from copartition.core.estimator import correction_weight
 from copartition.core.random import draw, stream
-from copartition.core.state import STEPS, step_chain_signature, step_pair_signature
+from copartition.core.state import Room, move_signatures
 from copartition.core.status import DONE
+from copartition.core.types import int64
 from copartition.couplings.base import partner
 from copartition.functionals import evaluate_at
 from copartition.runs.pacing import Pause
@@ -32,7 +34,7 @@ from copartition.runs.replicates import Job, Runner, Settings
 CAP = 10**6
 
 
-@kernel(types.int64(types.int64, types.int64, types.int64, types.int64))
+@kernel(int64(int64, int64, int64, int64))
 def weight_kernel(t, burn_in, horizon, lag):
     return correction_weight(t, burn_in, horizon, lag)
 
@@ -212,26 +214,27 @@ def test_wrong_kernels_fail_the_same_test(wrong):
         assert_unbiased(values, exact)
 
 
-@kernel(step_chain_signature)
-def shifted_chain(model, law, chain, moves, random, progress):
+alone_signature, together_signature = move_signatures(Room)
+
+
+@hook(alone_signature)
+def shifted_chain(model, law, chain, room, random, progress):
     """A step that ends in the middle of a sweep. For a single chain that is as good as any other."""
-    n_points = len(chain[0].labels)
+    n_points = len(chain.labels)
     for n in range(n_points):
         sweeps.update_chain(model, law, chain, random, (n + n_points // 2) % n_points)
-    progress[STEPS] += 1
     return DONE
 
 
-@kernel(step_pair_signature)
-def shifted_by_points(model, law, pair, moves, rule, random, progress):
+@hook(together_signature)
+def shifted_by_points(law, pair, room, rule, random, progress):
     """The same for two chains that are coupled one point after another."""
-    x, y = reference(pair[0].x), reference(pair[0].y)
-    n_points = len(x[0].labels)
-    pair[0].due[0] = 0  # so that clusters are matched before the first point, as in a sweep
+    x, y = pair.x, pair.y
+    n_points = len(x.labels)
+    pair.due[0] = 0  # so that clusters are matched before the first point, as in a sweep
     for step in range(n_points):
         n = (step + n_points // 2) % n_points
-        sweeps.update_pair(model, law, pair, x, y, rule, random, n)
-    progress[STEPS] += 1
+        sweeps.update_pair(pair.model_x, law, pair, x, y, rule, random, n)
     return DONE
 
 
@@ -239,7 +242,7 @@ def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one(
     """Functionals may be looked at in the middle of a sweep where nothing but the last point's law matters."""
     target, density = small.bernoulli()
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    step = BoundStep(cp.Step(cp.Matched(), 0), alone=shifted_chain, together=shifted_by_points)
+    step = laws.OnlyMoves(cp.Step(cp.Matched(), 0), only=(Move(shifted_chain, shifted_by_points),))
     job = job_for(target, functionals, step, (0, 2, 1, 10_000), "singletons")
     assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
 

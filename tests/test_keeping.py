@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import naive
@@ -19,20 +18,12 @@ from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import BoundStep, objection_to_moves
 from copartition.core import whole_sweeps
 from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS, put_in, take_out
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import grown, grown_pair
-from copartition.core.steps import (
-    chain_type,
-    conditional_law,
-    count_pair,
-    coupled_type,
-    law_type,
-    model_type,
-    pair_type,
-    reset_chain,
-)
-from copartition.core.types import int2, uint1
+from copartition.core.state import Chain, Coupled, Law, Model, Pair
+from copartition.core.steps import conditional_law, count_pair, reset_chain
+from copartition.core.types import int2, int64, uint1, void
 from copartition.core.whole_sweeps import PARTED
 from copartition.targets.kinds.block import FIELDS, FIRST, Place
 from copartition.targets.kinds.wishart import MEAN_WEIGHT, WISHART, kept_width
@@ -196,11 +187,11 @@ def test_what_two_chains_keep_is_right(name, coupling, rng):
             assert_kept_is_right(target, chain)
 
 
-@kernel(types.int64(model_type, law_type, pair_type, coupled_type, uint1, types.int64, types.int64))
+@kernel(int64(Model, Law, Pair, Coupled, uint1, int64, int64))
 def part_of_sweep(model, law, pair, coupled, random, first, last):
     """Go on with a sweep of two chains as a whole, over points from `first` to before `last`; return where it stops."""
-    m, functions, p, r = reference(model), reference(law), reference(pair), reference(coupled.rule)
-    x, y = reference(pair.x), reference(pair.y)
+    m, functions, p, r = model, law, pair, coupled.rule
+    x, y = pair.x, pair.y
     if first == 0:
         whole_sweeps.choose_phase(m, p, r)
     for n in range(first, last):
@@ -282,9 +273,9 @@ def test_pairs_meet_and_stay_together(name, coupling, rng):
 # --- who holds the point at hand -------------------------------------------------------------------------------------
 
 
-@kernel(types.void(model_type, law_type, chain_type, types.int64, types.int64))
+@kernel(void(Model, Law, Chain, int64, int64))
 def put_into(model, law, chain, n, k):
-    put_in(reference(model), reference(law), reference(chain), n, k)
+    put_in(model, law, chain, n, k)
 
 
 @pytest.mark.plain
@@ -509,12 +500,12 @@ def of_nothing(model, chain, n_choices, n):
 COUNTING = cp.Keeping(count_begin, count_enter, count_leave, width=1, scratch=4)
 
 
-@kernel(types.void(model_type, law_type, chain_type, int2))
+@kernel(void(Model, Law, Chain, int2))
 def follow(model, law, chain, visits):
     """Take points out one after another and put each into a given cluster."""
     for row in range(len(visits)):
-        take_out(reference(model), reference(chain), visits[row, 0])
-        put_in(reference(model), reference(law), reference(chain), visits[row, 0], visits[row, 1])
+        take_out(model, chain, visits[row, 0])
+        put_in(model, law, chain, visits[row, 0], visits[row, 1])
 
 
 @pytest.mark.plain

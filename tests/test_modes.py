@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import naive
@@ -18,23 +17,22 @@ from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.chains.tempered import MOST_LEVELS, State, Tempered, choose_ladder, swap_probability, tempered_stepper
 from copartition.core.clusters import choices, take_out
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.conditional import weigh
 from copartition.core.random import stream
-from copartition.core.room import moves_of
-from copartition.core.split_merge import Draw
-from copartition.core.steps import chain_type, law_type, model_type
+from copartition.core.state import Chain, Law, Model
+from copartition.core.types import float64, int64
 from copartition.diagnostics import modes as rule
 from copartition.runs.modes import different_starts, k_means, look_for_modes
-from test_split_merge import MIXTURES, assert_books_are_right, move_kernel
+from test_split_merge import MIXTURES, assert_books_are_right, move_kernel, room_for
 from test_sweeps import chi_square_is_plausible
 
 BETA = 0.5
 
 
-@kernel(types.float64(model_type, law_type, chain_type, types.int64))
+@kernel(float64(Model, Law, Chain, int64))
 def tempered_law(model, law, chain, n):
-    m, functions, c = reference(model), reference(law), reference(chain)
+    m, functions, c = model, law, chain
     take_out(m, c, n)
     return weigh(m, functions, c, choices(m, c), n)
 
@@ -97,16 +95,16 @@ def test_tempered_moves_are_those_of_the_twin(name, rng):
     target, density = small.TARGETS[name]()
     tempered = naive.Tempered(density, BETA)
     states = naive.all_partitions(5)
-    moves = moves_of(target.model, 1)
+    room = room_for(target)
     for count in range(40 if JIT_DISABLED else 400):
         state = states[count % len(states)]
         i, j = (int(n) for n in rng.choice(5, 2, replace=False))
         u, key = rng.random(), rng.integers(0, 2**64, dtype=np.uint64)
-        moves.room.order[:] = rng.permutation(5)
+        room.order[:] = rng.permutation(5)
         chain = chain_at(target, np.array(state))
-        move_kernel(target.tempered(BETA).model, target.law, chain, moves, Draw(i, j, u, key))
+        move_kernel(target.tempered(BETA).model, target.law, chain, room, i, j, u, key)
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
-        expected = naive.split_merge(tempered, state, i, j, u, moves.room.order.tolist(), uniforms)
+        expected = naive.split_merge(tempered, state, i, j, u, room.order.tolist(), uniforms)
         assert naive.canonical(chain.labels.tolist()) == expected
         assert_books_are_right(target, chain)
 

@@ -22,11 +22,9 @@ from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import BoundStep, objection_to_moves
 from copartition.core import in_place
 from copartition.core.random import stream
-from copartition.core.room import moves_of
-from copartition.core.split_merge import Draw
 from copartition.runs.defaults import bind, resolve
 from small_networks import MULTIGRAPH, SIMPLE, SMALL
-from test_split_merge import move_kernel
+from test_split_merge import move_kernel, room_for
 from test_sweeps import chi_square_is_plausible
 
 ORDER = [3, 1, 5, 0, 2, 4]
@@ -247,17 +245,17 @@ class Tempered:
 def test_the_compiled_move_is_its_twin(case, power, rng):
     target, network, log_size, states, law = case
     model, network = target.tempered(power).model, Tempered(network, power)
-    moves = moves_of(target.model, 1)
+    room = room_for(target)
     possible = [state for state, p in zip(states, law, strict=True) if p > 0]
     outcomes = set()
     for _ in range(150):
         state = possible[rng.integers(len(possible))]
         order = rng.permutation(6).tolist()
-        moves.room.order[:] = order
+        room.order[:] = order
         i, j = (int(n) for n in rng.choice(6, 2, replace=False))
         u, key = float(rng.uniform()), int(rng.integers(2**63))
         chain = chain_at(target, np.array(state))
-        outcome = move_kernel(model, target.law, chain, moves, Draw(i, j, u, np.uint64(key)))
+        outcome = move_kernel(model, target.law, chain, room, i, j, u, key)
         expected = nn.move(
             network, log_size, state, i, j, u, order, lambda n, scan, key=key: naive.uniform_of(key, n + 6 * scan),
             in_place.SCANS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.stats
-from numba import types
 from scipy.integrate import cumulative_trapezoid, trapezoid
 
 import copartition as cp
@@ -16,42 +15,36 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at, with_numbers
 from copartition.chains.pair import couple
 from copartition.chains.step import BoundStep
+from copartition.core.batch import new_progress
 from copartition.core.books import have_met
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.logarithm import log_positive
 from copartition.core.numbers import AGREEMENT, draw_both_by_rejection, draw_both_on_grid
 from copartition.core.random import gamma, normal, stream
-from copartition.core.steps import (
-    count_pair,
-    coupled_type,
-    law_type,
-    make_coupled_steps,
-    model_type,
-    moves_type,
-    pair_type,
-)
-from copartition.core.types import float1, float2, int1, uint1
+from copartition.core.state import Coupled, Law, Pair, Stepper
+from copartition.core.steps import count_pair, make_coupled_steps, step_together
+from copartition.core.types import float1, float2, float64, int1, int64, uint1, void
 from test_numbers import density_of_draw, grid_law
 from test_sweeps import chi_square_is_plausible
 
 
-@kernel(types.void(types.float64, uint1, float1))
+@kernel(void(float64, uint1, float1))
 def draw_gammas(shape, random, out):
     """Fill an array with Gamma numbers, or with normal ones where the shape is 0."""
     for i in range(len(out)):
         out[i] = gamma(shape, random) if shape > 0.0 else normal(random)
 
 
-@kernel(types.void(float1, float1))
+@kernel(void(float1, float1))
 def take_logs(x, out):
     for i in range(len(x)):
         out[i] = log_positive(x[i])
 
 
-@kernel(types.void(pair_type, law_type, types.int64, uint1, float2, float2))
+@kernel(void(Pair, Law, int64, uint1, float2, float2))
 def draw_often(pair, law, group, random, of_x, of_y):
     """Draw a group in both chains again and again, always from where they are."""
-    p, functions = reference(pair), reference(law)
+    p, functions = pair, law
     first, last = pair.model_x.unknown.groups[group, 0], pair.model_x.unknown.groups[group, 1]
     on_grid = pair.model_x.unknown.groups[group, 2] >= 0
     for i in range(len(of_x)):
@@ -64,16 +57,15 @@ def draw_often(pair, law, group, random, of_x, of_y):
             of_y[i, j - first] = pair.model_y.numbers[j]
 
 
-@kernel(types.int64(model_type, law_type, pair_type, moves_type, coupled_type, uint1, int1))
-def one_step(model, law, pair, moves, coupled, random, progress):
-    """A coupled step of two chains, also if they have met."""
-    m, functions, p = reference(model), reference(law), reference(pair)
-    return coupled.together(m, functions, p, reference(moves), reference(coupled.rule), random, progress)
+@kernel(int64(Law, Pair, Stepper, Coupled, uint1, int1))
+def one_step(law, pair, stepper, coupled, random, progress):
+    """Go on with a step of two chains."""
+    return step_together(law, pair, stepper, coupled, random, progress)
 
 
-@kernel(types.boolean(pair_type))
+@kernel(int64(Pair))
 def met(pair):
-    return have_met(reference(pair))
+    return have_met(pair)
 
 
 @pytest.mark.parametrize("shape", [0.0, 0.2, 1.0, 3.7, 400.0])
@@ -201,16 +193,15 @@ def test_pairs_meet_in_partition_and_numbers_and_stay_together(name, coupling):
     step = BoundStep(cp.Step(small.COUPLINGS[coupling], 2))
     numbers = target.model.numbers
     pair = two_chains(case, LABELS, (numbers, numbers), step.coupling)
-    random, moves, coupled = stream(8, 8), step.stepper(target).moves, step.coupled(target)
-    progress = np.zeros(2, dtype=np.int64)
-    make_coupled_steps(target.model, target.law, pair, moves, coupled, random, progress, 2000)
+    random, stepper, coupled, progress = stream(8, 8), step.stepper(target), step.coupled(target), new_progress()
+    make_coupled_steps(target.law, pair, stepper, coupled, random, progress, 2000)
     assert met(pair)
     assert naive.canonical(pair.x.labels.tolist()) == naive.canonical(pair.y.labels.tolist())
     assert pair.model_x.numbers.tolist() == pair.model_y.numbers.tolist()
     for t in range(3 if JIT_DISABLED else 60):
         pair.y.sums[:] *= 1.0 + 1e-13  # drift
         before = progress[0]
-        one_step(target.model, target.law, pair, moves, coupled, random, progress)
+        one_step(target.law, pair, stepper, coupled, random, progress)
         assert progress[0] == before + 1
         assert met(pair), t
 

@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 
 import copartition as cp
+import laws
 import naive
 import small
 import small_numbers
 from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.moves import Move
 from copartition.chains.step import BoundStep
 from copartition.chains.tempered import State, Tempered
-from copartition.core.compiling import kernel, member
-from copartition.core.numbers import renew_all
+from copartition.core.compiling import hook
+from copartition.core.numbers import draw_numbers, renew_all
 from copartition.core.random import stream
-from copartition.core.state import MODEL_X, MODEL_Y, PLACE, STEPS, X, Y, step_pair_signature
+from copartition.core.state import PLACE, Room, move_signatures
 from copartition.core.status import DONE
-from copartition.core.sweeps import sweep_pair
+from copartition.core.sweeps import sweep_chain, sweep_pair
 from test_estimator import job_for, once_each, run
 from test_sweeps import chi_square_is_plausible
 
@@ -62,36 +64,42 @@ def test_ordinary_chains_have_the_same_expectations():
 # --- broken versions -------------------------------------------------------------------------------------------------
 
 
-@kernel(step_pair_signature)
-def numbers_of_one_partition(model, law, pair, moves, rule, random, progress):
+alone_signature, together_signature = move_signatures(Room)
+
+
+@hook(alone_signature)
+def step_of_one(model, law, chain, room, random, progress):
+    """A sweep, and draws of all numbers."""
+    sweep_chain(model, law, chain, random, progress)
+    return draw_numbers(model, law, chain, random)
+
+
+@hook(together_signature)
+def numbers_of_one_partition(law, pair, room, rule, random, progress):
     """Draw the numbers of both chains before the sweep, from the partition of x."""
-    x, y, model_x, model_y = member(pair, X), member(pair, Y), member(pair, MODEL_X), member(pair, MODEL_Y)
-    law[0].draw_numbers(model_x, x, 0, random)
-    model_y[0].numbers[0] = model_x[0].numbers[0]
+    x, y, model_x, model_y = pair.x, pair.y, pair.model_x, pair.model_y
+    law.draw_numbers(model_x, x, 0, random)
+    model_y.numbers[0] = model_x.numbers[0]
     renew_all(model_x, law, x)
     renew_all(model_y, law, y)
     progress[PLACE] = 0
-    sweep_pair(model, law, pair, x, y, rule, random, progress)
-    progress[STEPS] += 1
-    progress[PLACE] = 0
+    sweep_pair(model_x, law, pair, x, y, rule, random, progress)
     return DONE
 
 
-@kernel(step_pair_signature)
-def close_is_met(model, law, pair, moves, rule, random, progress):
+@hook(together_signature)
+def close_is_met(law, pair, room, rule, random, progress):
     """Make a step, and let chains that have the same partition meet if their numbers are close."""
-    x, y, model_x, model_y = member(pair, X), member(pair, Y), member(pair, MODEL_X), member(pair, MODEL_Y)
+    x, y, model_x, model_y = pair.x, pair.y, pair.model_x, pair.model_y
     progress[PLACE] = 0
-    sweep_pair(model, law, pair, x, y, rule, random, progress)
+    sweep_pair(model_x, law, pair, x, y, rule, random, progress)
     # Independent draws, so that numbers are seldom equal: the mistake is in what is called a meeting.
-    law[0].draw_numbers(model_x, x, 0, random)
-    law[0].draw_numbers(model_y, y, 0, random)
-    if abs(model_x[0].numbers[0] - model_y[0].numbers[0]) < 0.5 * model_x[0].numbers[0]:
-        model_y[0].numbers[0] = model_x[0].numbers[0]
+    law.draw_numbers(model_x, x, 0, random)
+    law.draw_numbers(model_y, y, 0, random)
+    if abs(model_x.numbers[0] - model_y.numbers[0]) < 0.5 * model_x.numbers[0]:
+        model_y.numbers[0] = model_x.numbers[0]
     renew_all(model_x, law, x)
     renew_all(model_y, law, y)
-    progress[STEPS] += 1
-    progress[PLACE] = 0
     return DONE
 
 
@@ -99,7 +107,8 @@ def close_is_met(model, law, pair, moves, rule, random, progress):
 def test_broken_couplings_of_numbers_are_found_out(broken):
     target, exact = expected("spherical")
     target, bound = cp.functionals.bind_all(target, functionals())
-    step = BoundStep(cp.Step(cp.Transport(), 0), together=broken)
+    # The broken step draws numbers itself; a chain alone makes an ordinary sweep, and draws them after it.
+    step = laws.OnlyMoves(cp.Step(cp.Transport(), 0), only=(Move(step_of_one, broken, moves_points=False),))
     job = job_for(target, bound, step, (0, 1, 1), "one_cluster")
     assert deviation(run(job, REPLICATES).values, exact) > 6.0
     right = job_for(target, bound, BoundStep(cp.Step(cp.Transport(), 0)), (0, 1, 1), "one_cluster")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import naive
@@ -14,26 +13,26 @@ from copartition.chains.chain import advance_chain, chain_at, with_numbers
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import BoundStep
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.numbers import weigh_grid
 from copartition.core.random import stream
-from copartition.core.steps import chain_type, law_type, model_type
-from copartition.core.types import float1
+from copartition.core.state import Chain, Law, Model
+from copartition.core.types import float1, float64, int64
 
 STATES = naive.all_partitions(5)
 SOME = STATES[:: 17 if JIT_DISABLED else 5]
 
 
-@kernel(types.float64(model_type, law_type, chain_type, types.int64))
+@kernel(float64(Model, Law, Chain, int64))
 def grid_law(model, law, chain, group):
     """Leave the conditional law of a number on a grid in its weights; return their sum."""
-    return weigh_grid(reference(model), reference(law), reference(chain), group)
+    return weigh_grid(model, law, chain, group)
 
 
-@kernel(types.float64(model_type, law_type, chain_type, types.int64, float1))
+@kernel(float64(Model, Law, Chain, int64, float1))
 def density_of_draw(model, law, chain, group, values):
     """Return the log density of the numbers of a group."""
-    return law.log_density_of_numbers(reference(model), reference(chain), group, values)
+    return law.log_density_of_numbers(model, chain, group, values)
 
 
 def places(target, rng, count):

@@ -6,22 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import types
 
 import naive
 from copartition.core.compiling import kernel
 from copartition.core.exponential import LOWEST, exp_nonpositive
 from copartition.core.random import draw, shuffle, stream, uniform
-from copartition.core.types import float1, int1, uint1
+from copartition.core.types import float1, float64, int1, int64, uint1, void
 
 
-@kernel(types.void(uint1, float1))
+@kernel(void(uint1, float1))
 def fill(state, out):
     for i in range(len(out)):
         out[i] = uniform(state)
 
 
-@kernel(types.int64(float1, types.float64))
+@kernel(int64(float1, float64))
 def draw_kernel(weights, level):
     return draw(weights, len(weights), level)
 
@@ -74,7 +73,7 @@ def test_draw_takes_the_last_positive_weight_where_rounding_passes_the_total():
     assert draw_kernel(np.array([0.5, 0.5, 0.0]), 1.0) == 1
 
 
-@kernel(types.void(int1, uint1))
+@kernel(void(int1, uint1))
 def shuffle_kernel(items, random):
     shuffle(items, random)
 
@@ -87,7 +86,7 @@ def test_shuffle_makes_permutations():
     assert items.tolist() != list(range(50))
 
 
-@kernel(types.void(float1, float1))
+@kernel(void(float1, float1))
 def exponentials(values, out):
     for i in range(len(values)):
         out[i] = exp_nonpositive(values[i])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import naive
 from conftest import JIT_DISABLED
 from copartition import datasets
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.random import stream
-from copartition.core.types import float1, int1, type_of, uint1
+from copartition.core.types import float1, int1, uint1, void
 from copartition.diagnostics.search import (
     by_draws,
     by_similarity,
@@ -30,10 +29,10 @@ AGAINST = ["similarity", "draws"]
 MOVE, DISSOLVE, SPLIT, TAKE_OUT, PUT_IN = range(5)
 
 
-@kernel(types.void(type_of(state.Problem), type_of(state.Loss), type_of(state.Place), int1, uint1))
+@kernel(void(state.Problem, state.Loss, state.Place, int1, uint1))
 def step(problem, loss, place, what, random):
     """Do what ``what[0]`` says to ``what[1]`` and ``what[2]``."""
-    known, functions, s = reference(problem), reference(loss), reference(place)
+    known, functions, s = problem, loss, place
     if what[0] == 0:
         clusters.move(known, functions, s, what[1], what[2])
     elif what[0] == 1:
@@ -46,10 +45,10 @@ def step(problem, loss, place, what, random):
         clusters.put_in(known, functions, s, what[1], what[2])
 
 
-@kernel(types.void(type_of(state.Problem), type_of(state.Loss), type_of(state.Place), int1, float1))
+@kernel(void(state.Problem, state.Loss, state.Place, int1, float1))
 def look(problem, loss, place, at, out):
     """Weigh point ``at[0]``; write its cost in cluster ``at[1]``, what merging at[1] and at[2] costs, and `apart`."""
-    known, s = reference(problem), reference(place)
+    known, s = problem, place
     loss.weigh(known, s, at[0])
     out[0] = loss.cost(known, s, at[0], at[1])
     if at[2] >= 0:

@@ -6,7 +6,6 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import laws
@@ -15,14 +14,13 @@ import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import BoundStep
-from copartition.core import split_merge
-from copartition.core.compiling import kernel, reference
+from copartition.core import in_place, split_merge
+from copartition.core.compiling import kernel
 from copartition.core.random import stream
-from copartition.core.room import moves_of
-from copartition.core.split_merge import Draw
-from copartition.core.state import Moves
-from copartition.core.steps import chain_type, law_type, model_type, reset_chain
-from copartition.core.types import float1, int1, type_of
+from copartition.core.room import room_for_moves
+from copartition.core.state import Chain, Law, Model, SplitMerge
+from copartition.core.steps import reset_chain
+from copartition.core.types import float1, float64, int1, int64, uint64, void
 from copartition.runs.defaults import choose_split_merge, read_step
 from test_sweeps import chi_square_is_plausible
 
@@ -30,18 +28,20 @@ WITH_LOG_MERGE = ["scalar", "diagonal", "full", "proportional", "wishart", "gaps
 MIXTURES = [*WITH_LOG_MERGE, "bernoulli"]
 
 
-# The key is 64 bits, of which any may be set.
-draw_type = types.NamedTuple((types.int64, types.int64, types.float64, types.uint64), Draw)
+@kernel(int64(Model, Law, Chain, SplitMerge, int64, int64, float64, uint64))
+def move_kernel(model, law, chain, room, i, j, u, key):
+    return room.move(model, law, chain, room, i, j, u, key)
 
 
-@kernel(types.int64(model_type, law_type, chain_type, type_of(Moves), draw_type))
-def move_kernel(model, law, chain, moves, draw):
-    return split_merge.move(reference(model), reference(law), reference(chain), reference(moves), draw)
+def room_for(target):
+    """Room for one split-merge move."""
+    move = in_place.move_in_place if target.law.in_place else split_merge.move_beside
+    return room_for_moves(target.model, move, 1)
 
 
-@kernel(types.float64(model_type, law_type, chain_type, types.int64, types.int64))
+@kernel(float64(Model, Law, Chain, int64, int64))
 def log_merge_kernel(model, law, chain, a, b):
-    return law.log_merge(reference(model), reference(chain), a, b)
+    return law.log_merge(model, chain, a, b)
 
 
 def law_of(density, n_points=5):
@@ -91,17 +91,17 @@ def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
     """
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
-    moves = moves_of(target.model, 1)._replace(by_certainty=certain)
+    room = room_for(target)._replace(by_certainty=certain)
     outcomes = {True: set(), False: set()}
     for count in range(moves_made):
         state = states[count % len(states)]
         i, j = (int(n) for n in rng.choice(5, 2, replace=False))
         u, key = rng.random(), rng.integers(0, 2**64, dtype=np.uint64)
-        moves.room.order[:] = rng.permutation(5)
+        room.order[:] = rng.permutation(5)
         chain = chain_at(target, np.array(state))
-        accepted = move_kernel(target.model, target.law, chain, moves, Draw(i, j, u, key))
+        accepted = move_kernel(target.model, target.law, chain, room, i, j, u, key)
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
-        order = moves.room.order.tolist()
+        order = room.order.tolist()
         order = by_certainty(density, order, i, j) if certain else order
         expected = naive.split_merge(density, state, i, j, u, order, uniforms)
         assert naive.canonical(chain.labels.tolist()) == expected
@@ -445,7 +445,7 @@ def test_long_chains_with_and_without_moves_agree_on_the_rna_seq_data(rna_seq):
         assert np.all(np.abs(plain.mean - moved.mean) <= 4 * np.hypot(plain.stderr, moved.stderr))
 
 
-@kernel(types.void(float1, int1, types.int64))
+@kernel(void(float1, int1, int64))
 def sort_kernel(certainty, members, count):
     split_merge.sort_by_certainty(certainty, members, count)
 
@@ -462,5 +462,5 @@ def test_members_are_sorted_by_certainty(rng):
 
 def test_points_of_many_columns_are_dealt_out_by_certainty(rng):
     few, many = (cp.Mixture(rng.normal(size=(5, d)), cp.Gaussian(1.0, 1.0)) for d in (19, 20))
-    assert moves_of(few.model, 1).by_certainty == 0
-    assert moves_of(many.model, 1).by_certainty == 1
+    assert room_for(few).by_certainty == 0
+    assert room_for(many).by_certainty == 1

@@ -7,7 +7,6 @@ import itertools
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import laws
@@ -17,12 +16,14 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
 from copartition.chains.pair import advance_pair, couple
 from copartition.chains.step import BoundStep
-from copartition.core.compiling import kernel, reference
+from copartition.core.batch import new_progress
+from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
+from copartition.core.state import Coupled, Law, Pair, Stepper
 from copartition.core.status import DONE
-from copartition.core.steps import count_pair, coupled_type, law_type, model_type, moves_type, pair_type, reset_chain
-from copartition.core.types import int1, uint1
+from copartition.core.steps import count_pair, reset_chain, step_together
+from copartition.core.types import int1, int64, uint1
 from copartition.core.whole_sweeps import PARTED, POINT_BY_POINT, TOGETHER
 from test_split_merge import four_points
 from test_sweeps import assert_books_are_right, chi_square_is_plausible, mixture
@@ -133,16 +134,15 @@ def renumber(chain, rng):
         array[new] = array[:rows].copy()
 
 
-@kernel(types.int64(model_type, law_type, pair_type, moves_type, coupled_type, uint1, int1))
-def step_once(model, law, pair, moves, coupled, random, progress):
-    m, functions, p = reference(model), reference(law), reference(pair)
-    return coupled.together(m, functions, p, reference(moves), reference(coupled.rule), random, progress)
+@kernel(int64(Law, Pair, Stepper, Coupled, uint1, int1))
+def step_once(law, pair, stepper, coupled, random, progress):
+    return step_together(law, pair, stepper, coupled, random, progress)
 
 
 def one_more(target, step, pair, random):
     """One coupled step, also of a pair that has met."""
-    arguments = (step.stepper(target).moves, step.coupled(target), random, np.zeros(2, dtype=np.int64))
-    while step_once(target.model, target.law, pair, *arguments) != DONE:
+    arguments = (step.stepper(target), step.coupled(target), random, new_progress())
+    while step_once(target.law, pair, *arguments) != DONE:
         pair = grown_pair(pair)
     return pair
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from copartition.core import loading
 from copartition.core.announcing import compiling
-from copartition.core.cache import digest_of, file_for, setting
+from copartition.core.cache import PACKAGE, digest_of, file_for, setting
 from copartition.core.types import Signature, packer_of
 
 JIT_DISABLED = setting("DISABLE_JIT") not in ("", "0")
@@ -43,6 +43,11 @@ class Part:
         self.__name__ = function.__name__
         self.__module__ = function.__module__
         self.__wrapped__ = function
+
+    @property
+    def _numba_type_(self) -> Any:
+        """By which Numba knows it where it is looked up in a module."""
+        return import_module("copartition.core.parts").type_of(self)
 
     def __repr__(self) -> str:
         return f"<part {self.__module__}.{self.function.__qualname__}>"
@@ -74,14 +79,19 @@ class Kernel:
         The kinds of its arguments and of its result.
     from_python : bool
         Whether Python calls it; kernels, if not.
+    is_users : bool
+        Whether a user wrote it, who may use all that Numba's arrays can do.
     """
 
     _lock = threading.RLock()
 
-    def __init__(self, function: Callable[..., Any], signature: Signature, from_python: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], signature: Signature, from_python: bool = False, is_users: bool = False
+    ) -> None:
         self.function = function
         self.signature = signature
         self.from_python = from_python
+        self.is_users = is_users
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -169,7 +179,8 @@ def hook(signature: Signature, arguments: str = "") -> Callable[[Callable[..., A
         if arguments and function.__code__.co_argcount != arguments.count(",") + 1:
             given = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
             raise TypeError(f"{function.__name__} must take the arguments ({arguments}), got ({given}).")
-        return Kernel(function, signature)
+        is_users = bool(arguments) and not (function.__module__ or "").startswith(f"{PACKAGE}.")
+        return Kernel(function, signature, is_users=is_users)
 
     return decorate
 

@@ -31,7 +31,6 @@ from numba.core import codegen, compiler, lowering, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError, NumbaRuntimeError
 
-from copartition.core.cache import PACKAGE
 from copartition.core.compiling import Kernel, Part
 from copartition.core.complaints import complaint
 from copartition.core.loading import Machine
@@ -52,9 +51,10 @@ OPTIONS: dict[str, Any] = {
 def translate(one: Kernel) -> tuple[int, Machine | None]:
     """Compile a function; return where its machine code is, and what is to be kept of it, if that is known."""
     _load_numba()
-    pipeline = {"pipeline_class": KernelCompiler} if has_hooks() else {}
-    function: Any = _resolved(one.function)
-    as_numpy = not (pipeline and _is_ours(one.function))
+    compilers = {False: KernelCompiler, True: UsersCompiler}
+    pipeline: dict[str, Any] = {"pipeline_class": compilers[one.is_users]} if has_hooks() else {}
+    function: Any = _resolved(one.function, one.is_users)
+    as_numpy = not pipeline or one.is_users
     signature = numba_signature(one.signature, as_numpy)
     if one.from_python:
         function, signature = _entry(function, one), signature.return_type(Block(one.signature, as_numpy))
@@ -67,11 +67,6 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
 
 
 _compiled: list[Any] = []  # for good: their addresses are known elsewhere
-
-
-def _is_ours(function: Callable[..., Any]) -> bool:
-    """Tell whether a function belongs to this package."""
-    return (function.__module__ or "").startswith(f"{PACKAGE}.")
 
 
 def _entry(function: Callable[..., Any], one: Kernel) -> Callable[..., Any]:
@@ -88,6 +83,11 @@ def _entry(function: Callable[..., Any], one: Kernel) -> Callable[..., Any]:
 @cache
 def _dispatcher_of(one: Part) -> Any:
     return _dispatcher(_resolved(one.function), one.options)
+
+
+def type_of(one: Part) -> Any:
+    """Return the type of a part."""
+    return types.Dispatcher(_dispatcher_of(one))
 
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -108,8 +108,8 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     return compiled
 
 
-def _resolved(function: Callable[..., Any]) -> Any:
-    """Return the same function with parts that it calls as Numba knows them."""
+def _resolved(function: Callable[..., Any], is_users: bool = False) -> Any:
+    """Return the same function with parts that it calls as Numba knows them, and with loops of our own."""
     if not isinstance(function, python_types.FunctionType):
         return function
 
@@ -119,7 +119,7 @@ def _resolved(function: Callable[..., Any]) -> Any:
     called = {one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"}
     names = {name: known(function.__globals__[name]) for name in called if name in function.__globals__}
     code = function.__code__
-    if "range" in called and has_hooks() and _is_ours(function):
+    if "range" in called and has_hooks() and not is_users:
         code = code.replace(co_names=tuple("count_up" if name == "range" else name for name in code.co_names))
         names["count_up"] = count_up
     cells = tuple(python_types.CellType(known(cell.cell_contents)) for cell in function.__closure__ or ())
@@ -357,16 +357,23 @@ class KernelCompiler(compiler.CompilerBase):
     """Numba's pipeline with another last step."""
 
     last: Any = KernelLowering
+    left_out: frozenset[str] = NOT_NEEDED
 
     def define_pipelines(self) -> list[Any]:
         """Return the pipeline."""
         manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state, self.last._name)
-        usual, left_out = typed_passes.NativeLowering, NOT_NEEDED if _is_ours(self.state.func_id.func) else frozenset()
+        usual = typed_passes.NativeLowering
         manager.passes = [
-            (self.last if one is usual else one, text) for one, text in manager.passes if one._name not in left_out
+            (self.last if one is usual else one, text) for one, text in manager.passes if one._name not in self.left_out
         ]
         manager.finalize()
         return [manager]
+
+
+class UsersCompiler(KernelCompiler):
+    """The same for functions of users, which may have anything."""
+
+    left_out = frozenset()
 
 
 class PartCompiler(KernelCompiler):

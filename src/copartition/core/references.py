@@ -73,6 +73,13 @@ class View(types.Type):
         super().__init__(name=f"View({dtype}, {ndim})")
 
 
+    def can_convert_from(self, _typing: Any, other: Any) -> Any:
+        """Tell that an array of Numba can be passed as a view."""
+        is_array = isinstance(other, types.Array) and other.layout == "C"
+        same = is_array and (other.dtype, other.ndim) == (self.dtype, self.ndim)
+        return Conversion.safe if same and type(self) is View else None
+
+
 class InBlock(View):
     """An array that is a field of a state: the address of the words with its address and its shape."""
 
@@ -147,7 +154,11 @@ def numba_type(kind: Any, as_numpy: bool) -> Any:
         dtype = getattr(types, kind.dtype)
         return types.Array(dtype, kind.n_dimensions, "C") if as_numpy else View(dtype, kind.n_dimensions)
     if isinstance(kind, Function):
-        return types.ExternalFunctionPointer(numba_signature(kind.signature, as_numpy), get_pointer=_no_pointer)
+        own = kind.signature
+        # Whoever calls, arrays go as views.
+        arguments = [numba_type(one, as_numpy and not isinstance(one, Array)) for one in own.arguments]
+        called = numba_type(own.result, as_numpy)(*arguments)
+        return types.ExternalFunctionPointer(called, get_pointer=_no_pointer)
     return Places(numba_type(kind.of, as_numpy)) if isinstance(kind, Table) else Reference(kind, as_numpy)
 
 
@@ -249,6 +260,12 @@ def _itself(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> An
 def _as_view(context: Any, builder: Any, _from: Any, to: Any, value: Any) -> Any:
     own = context.get_value_type(to)
     return _struct(builder, own, [_word(builder, value, i, element) for i, element in enumerate(own.elements)])
+
+
+@lower_cast(types.Array, View)
+def _view_of(context: Any, builder: Any, kind: Any, to: Any, value: Any) -> Any:
+    array = context.make_array(kind)(context, builder, value)
+    return _struct(builder, context.get_value_type(to), [array.data, *cgutils.unpack_tuple(builder, array.shape)])
 
 
 @lower_cast(Reference, Reference)

@@ -26,7 +26,7 @@ from copartition.partition import canonical
 from copartition.targets.constraint import Constraint
 from copartition.targets.hooks import Keeping, law_of
 from copartition.targets.priors import Prior, check_prior
-from copartition.targets.unknown import NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
+from copartition.targets.unknown import NO_FUNCTIONS, NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
 from copartition.validation import check_names, finite_array, integer, integer_array, label_array, number_array, shorten
 
 
@@ -172,11 +172,12 @@ class Target(Displayed):
             rows = rows.copy()
         self.n_points = len(rows)
         self.prior = prior
-        self.law = law_of(log_predictive, log_merge, log_odds, keeping, unknown)
         self.log_likelihood = functions.get("log_likelihood")
         self.constraint = Constraint(self.n_points, known, kinds)
         of_prior: OnGrid | None = getattr(prior, "unknown", None)
         self.groups = (*unknown.groups, *([] if of_prior is None else [of_prior]))
+        drawing = unknown.functions if self.groups else NO_FUNCTIONS
+        self.law = law_of(log_predictive, log_merge, log_odds, keeping, drawing)
         numbers, drawn = unknown_of(self.groups, unknown.raw, _prior_tables(prior, of_prior, self.n_points))
         log_size = np.zeros(self.n_points + 1) if prior is None else _log_weights(prior, "log_size", self.n_points)
         self.is_exchangeable = bool(exchangeable) or (log_merge is not None and log_odds is None)

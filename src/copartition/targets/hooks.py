@@ -14,7 +14,6 @@ from copartition.core.state import (
     log_odds_signature,
     log_predictive_signature,
 )
-from copartition.targets.unknown import Unknowns
 from copartition.validation import integer, shorten
 
 log_predictive = hook(log_predictive_signature, "model, chain, n_choices, n")
@@ -186,10 +185,10 @@ def law_of(
     log_merge: Kernel | None,
     log_odds: Kernel | None,
     keeping: Keeping | None,
-    unknown: Unknowns,
+    drawing: tuple[Kernel | None, ...],
 ) -> Law:
-    """Return the functions of a target as kernels take them; None where it gives none."""
+    """Return the functions of a target as kernels take them, None where it gives none; `drawing` are of `Unknowns`."""
     kept = (None, None, None) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
     given = [int(one is not None) for one in (log_merge, log_odds, keeping)]
     first = (log_predictive, log_merge, given[0], log_odds, given[1])
-    return Law._make([*first, *kept, given[2], *unknown.functions])
+    return Law._make([*first, *kept, given[2], *drawing])

@@ -245,11 +245,12 @@ class Unknowns:
 
     @property
     def functions(self) -> tuple[Kernel | None, ...]:
-        """The compiled functions in the order of ``Law``; none where no number is unknown."""
-        return (self.weigh, self.draw, self.log_density, self.renew) if self.groups else (None,) * 4
+        """The compiled functions in the order of ``Law``."""
+        return self.weigh, self.draw, self.log_density, self.renew
 
 
 NO_UNKNOWNS = Unknowns(())
+NO_FUNCTIONS: tuple[Kernel | None, ...] = (None, None, None, None)
 
 
 def unknown_of(groups: Sequence[OnGrid | Drawn], raw: Any, prior_tables: np.ndarray) -> tuple[np.ndarray, Unknown]:

@@ -7,34 +7,24 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from numba import types
 
 import copartition as cp
 import laws
 import naive
 import small
 from conftest import JIT_DISABLED
+from copartition.chains import moves
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.neighbours import nearest, partners_of, plan_updates
 from copartition.chains.pair import advance_pair, couple
 from copartition.chains.step import BoundStep
-from copartition.core import blocks as kernels
-from copartition.core.compiling import kernel, member, reference
+from copartition.core import joint_updates as kernels
+from copartition.core.compiling import kernel
 from copartition.core.random import stream
-from copartition.core.state import (
-    BLOCK_ROOM,
-    BLOCKS,
-    OF_X,
-    PLACE,
-    STEPS,
-    Moves,
-    X,
-    Y,
-    step_chain_signature,
-    step_pair_signature,
-)
-from copartition.core.steps import chain_type, conditional_law, count_pair, law_type, model_type
-from copartition.core.types import int1, type_of
+from copartition.core.room import room_for_updates
+from copartition.core.state import Chain, JointUpdates, Law, Model
+from copartition.core.steps import conditional_law, count_pair
+from copartition.core.types import int1, int64, uint64
 from copartition.runs.defaults import bind, resolve
 from test_split_merge import assert_books_are_right, four_points
 from test_sweeps import chi_square_is_plausible
@@ -42,35 +32,19 @@ from test_sweeps import chi_square_is_plausible
 MIXTURES = ["scalar", "full", "bernoulli", "wishart", "gaps", "mixed"]
 
 
-@kernel(step_chain_signature)
-def only_blocks(model, law, chain, moves, random, progress):
-    """Update blocks and do nothing else."""
-    progress[PLACE] = len(chain[0].labels)
-    status = kernels.update_blocks(model, law, chain, moves, random, progress)
-    progress[STEPS] += 1
-    progress[PLACE] = 0
-    return status
+@kernel(int64(Model, Law, Chain, JointUpdates, int1, uint64, int64))
+def deal_kernel(model, law, chain, room, back, key, naming):
+    """Deal the points that are written into the room, in all ways; 1 if all weights are defined."""
+    kernels.take_points_out(model, law, chain, room, room.of_x)
+    return int(kernels.deal_all(model, law, chain, back, room, room.of_x, key, naming))
 
 
-@kernel(step_pair_signature)
-def only_blocks_of_both(model, law, pair, moves, rule, random, progress):
-    """Update blocks of two chains and do nothing else."""
-    progress[PLACE] = len(pair[0].x.labels)
-    x, y = member(pair, X), member(pair, Y)
-    status = kernels.update_pair_of_blocks(model, law, pair, x, y, moves, random, progress)
-    progress[STEPS] += 1
-    progress[PLACE] = 0
-    return status
+ALONE = cp.Step(cp.Independent(), 0)
 
 
-@kernel(types.int64(model_type, law_type, chain_type, type_of(Moves), int1, types.uint64, types.int64))
-def deal_kernel(model, law, chain, moves, back, key, naming):
-    """Deal a block, whose points and places are written into its room, in all ways; 1 if all weights are defined."""
-    m, functions, c = reference(model), reference(law), reference(chain)
-    blocks = member(reference(moves), BLOCKS)
-    of_x = member(member(blocks, BLOCK_ROOM), OF_X)
-    kernels.take_block_out(m, functions, c, blocks, of_x)
-    return int(kernels.deal_all(m, functions, c, back, blocks, of_x, key, naming))
+def only_updates(target, updates, step=ALONE):
+    """A step of joint updates and nothing else."""
+    return laws.OnlyMoves(step, only=(moves.joint_updates(plan_updates(target, updates)),))
 
 
 def growing(target, density):
@@ -133,8 +107,7 @@ def test_compiled_ways_are_those_of_the_twin(name, naming, rng):
     states = naive.all_partitions(5)
     plan = cp.JointUpdates(1, tries=3, least=1, most=5)
     near, weights = lists_of(target, plan), growing(target, density)
-    moves = BoundStep(plan=plan_updates(target, plan)).stepper(target).moves
-    room, opened = moves.blocks.room, set()
+    room, opened = room_for_updates(target.model, plan_updates(target, plan)), set()
     for count in range(30 if JIT_DISABLED else 300):
         state = states[count % len(states)]
         order = rng.permutation(5)[: 1 + count % 5].tolist()
@@ -151,7 +124,7 @@ def test_compiled_ways_are_those_of_the_twin(name, naming, rng):
             kernels.FIRST: [3 * k for k in range(5)],
             kernels.SECOND: [3 * b if b >= 0 else 3 * k + 1 for k, b in enumerate(back.tolist())],
         }[naming]
-        assert deal_kernel(target.model, target.law, chain, moves, back, key, naming) == 1
+        assert deal_kernel(target.model, target.law, chain, room, back, key, naming) == 1
         deals = room.of_x
         rows = sorted(outside)  # clusters of points outside of the block keep their order
         assert chain.n_clusters[0] == len(rows)
@@ -204,7 +177,7 @@ def test_an_update_has_its_exact_law(name):
     states, law = naive.law(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
     assert np.abs(law @ matrix - law).max() < 1e-12
-    step = BoundStep(plan=plan_updates(target, UPDATES), alone=only_blocks)
+    step = only_updates(target, UPDATES)
     for s in (0, 3, 8, 14):
         counts = laws.counted_steps(target, states[s], step, stream(5, s), 100_000)[laws.codes(states)]
         assert counts.sum() == 100_000
@@ -216,7 +189,7 @@ def test_the_test_of_updates_fails_with_another_number_of_tries():
     states, _ = naive.law(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
     other = cp.JointUpdates(1, tries=1, least=2, most=3)
-    step = BoundStep(plan=plan_updates(target, other), alone=only_blocks)
+    step = only_updates(target, other)
     counts = laws.counted_steps(target, states[3], step, stream(5, 3), 100_000)[laws.codes(states)]
     assert not chi_square_is_plausible(counts, matrix[3] * 100_000, 1e-5)
 
@@ -227,9 +200,7 @@ def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
     target, density = four_points(name)
     states, _ = naive.law(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
-    step = BoundStep(
-        cp.Step(cp.Path(), 0), plan=plan_updates(target, UPDATES), alone=only_blocks, together=only_blocks_of_both
-    )
+    step = only_updates(target, UPDATES, cp.Step(cp.Path(), 0))
     codes, met = laws.codes(states), 0
     for a, x in enumerate(states):
         for b, y in enumerate(states):
