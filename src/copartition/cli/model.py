@@ -80,7 +80,7 @@ def step_of(options: dict[str, Any]) -> cp.Step:
 
 
 def step_options(step: cp.Step, init: Any) -> str:
-    """Return the options that give a resolved step and a start; what they cannot say is an error.
+    """Return the options that give a resolved step and a start, of those that a command can be given.
 
     Examples
     --------
