@@ -263,7 +263,7 @@ def conditional_laws(model, law, chain, tasks, out):
     """Write the conditional law of a point for each row of tasks: the point, then the labels of all."""
     m, functions, c = model, law, chain
     for row in range(len(tasks)):
-        reset(m, functions, c, tasks[row, 1:])
+        reset(m, functions, c, tasks[row][1:])
         take_out(m, c, tasks[row, 0])
         n_choices = choices(m, c)
         total = weigh(m, functions, c, n_choices, tasks[row, 0])

@@ -37,8 +37,8 @@ def misspells(model, chain, n_choices, n):
 
 
 @cp.log_predictive
-def forgets_the_reference(model, chain, n_choices, n):
-    chain.weights[0] = 0.0
+def asks_a_chain_for_nothing(model, chain, n_choices, n):
+    chain.weight[0] = 0.0
 
 
 @cp.log_predictive
@@ -86,7 +86,7 @@ def target_of(kernel):
     [
         (makes_an_array, "it makes an array or a list, which is not possible inside"),
         (misspells, "a Model has no field 'params', it has points, table, parameters, integers"),
-        (forgets_the_reference, r"'weights' is asked of a reference to a Chain: write \[0\].weights"),
+        (asks_a_chain_for_nothing, "a Chain has no field 'weight', it has labels, sizes"),
         (returns_something, "it must return nothing"),
         (calls_plain_python, "the function 'plain_helper' that it calls must be decorated with numba.njit"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,27 +13,30 @@ SECONDS_BETWEEN_LINES = 5.0  # where lines stay, in a file or a notebook
 class Compiling:
     """What a process has compiled so far.
 
-    Attributes
-    ----------
-    seconds : float
-        What it took. Runs that wait for pairs do not count it.
+    Runs that wait for pairs do not count the time that it takes.
     """
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self._seconds = 0.0
+        self._since: float | None = None
         self._last_line = 0.0
-        self._lock = threading.Lock()
 
     @contextmanager
     def one(self, place: int = 1, of: int = 1) -> Iterator[None]:
         """Say that a function is compiled, and which of how many that are to be."""
-        begin = time.monotonic()
+        begin = self._since = time.monotonic()
         self._say(f"compiling {place} of {of} kernels, once for this version", begin, place == of)
         try:
             yield
         finally:
-            with self._lock:
-                self.seconds += time.monotonic() - begin
+            self._seconds += time.monotonic() - begin
+            self._since = None
+
+    @property
+    def seconds_so_far(self) -> float:
+        """What it took, that of the function at hand included."""
+        since = self._since
+        return self._seconds + (0.0 if since is None else time.monotonic() - since)
 
     def _say(self, message: str, now: float, is_last: bool) -> None:
         stream = sys.stderr

@@ -30,7 +30,6 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from copartition.core.loading import processor
-from copartition.core.types import layout_of
 
 EDITIONS = 6  # that are kept: several checkouts and versions of Python may share a cache
 VERSIONS = 4  # of one function
@@ -47,8 +46,10 @@ def setting(name: str) -> str:
     return "" if value is None else str(int(value) if isinstance(value, bool) else value)
 
 
-def file_for(function: Callable[..., Any], signature: Any) -> Path | None:
-    """Return the file for the machine code of a function, as it, its states and all that it refers to are now.
+def file_for(function: Callable[..., Any], compiled_as: str = "") -> Path | None:
+    """Return the file for the machine code of a function, as it and all that it refers to are now.
+
+    `compiled_as` says how it is compiled: for which signature, and the layout of its states.
 
     What was typed in at a prompt has none: nobody would find it again.
     """
@@ -56,7 +57,7 @@ def file_for(function: Callable[..., Any], signature: Any) -> Path | None:
         return None
     edition = cache_folder() / _edition()
     name = f"{function.__module__}.{function.__qualname__}".replace("<locals>", "")[-80:].translate(NO_NAME)
-    digest = digest_of(_hash_of(function, (*LIBRARIES, CORE)), layout_of(signature).encode())
+    digest = digest_of(_hash_of(function, (*LIBRARIES, CORE)), compiled_as.encode())
     file = edition / f"{name}-{digest}.o"
     if _mark_used(edition, file):
         _keep_latest(edition.parent.glob("[0-9a-f]" * 20), EDITIONS)  # fetched data lie there too

@@ -21,12 +21,13 @@ import types as python_types
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from copartition.core import loading
 from copartition.core.announcing import compiling
 from copartition.core.cache import PACKAGE, digest_of, file_for, setting
-from copartition.core.types import Signature, packer_of
+from copartition.core.types import Signature, layout_of, packer_of
 
 JIT_DISABLED = setting("DISABLE_JIT") not in ("", "0")
 
@@ -108,8 +109,13 @@ class Kernel:
     @property
     def is_there(self) -> bool:
         """Whether it need not be compiled."""
-        file = self._address == 0 and file_for(self.function, self.signature)
-        return not file or file.exists()
+        file = None if self._address else self.file
+        return file is None or file.exists()
+
+    @property
+    def file(self) -> Path | None:
+        """Where its machine code is kept, if anywhere."""
+        return file_for(self.function, f"{layout_of(self.signature)} {self.from_python} {self.is_users}")
 
     def find(self, place: int = 1, of: int = 1) -> int:
         """Return the address; if it has to be compiled for that, say which of how many such functions it is."""
@@ -213,7 +219,7 @@ def _find_kernel(module: str, qualified_name: str) -> Any:
 
 def _machine_code(one: Kernel, place: int, of: int) -> int:
     """Return the address of the machine code of a function: from the cache, or compiled and kept there."""
-    file = file_for(one.function, one.signature)
+    file = one.file
     kept = None if file is None else loading.read(file)
     address = None if kept is None else loading.link(kept)
     if address is None:

@@ -31,6 +31,7 @@ from numba.core import codegen, compiler, lowering, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError, NumbaRuntimeError
 
+from copartition.core import references
 from copartition.core.compiling import Kernel, Part
 from copartition.core.complaints import complaint
 from copartition.core.loading import Machine
@@ -53,6 +54,7 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
     _load_numba()
     compilers = {False: KernelCompiler, True: UsersCompiler}
     pipeline: dict[str, Any] = {"pipeline_class": compilers[one.is_users]} if has_hooks() else {}
+    references.GO_AS_VIEWS = bool(pipeline)
     function: Any = _resolved(one.function, one.is_users)
     as_numpy = not pipeline or one.is_users
     signature = numba_signature(one.signature, as_numpy)

@@ -47,6 +47,10 @@ WORD, HALF = ir.IntType(64), ir.IntType(32)
 CHECKS_BOUNDS = setting("BOUNDSCHECK") not in ("", "0")
 
 
+# Whoever calls whom, arrays go as views; but as Numba has them if its own pipeline compiles everything.
+GO_AS_VIEWS = True
+
+
 class Reference(types.Type):
     """The address of the block of a state; `as_numpy` if its arrays are to be Numba's own."""
 
@@ -71,7 +75,6 @@ class View(types.Type):
     def __init__(self, dtype: Any, ndim: int) -> None:
         self.dtype, self.ndim = dtype, ndim
         super().__init__(name=f"View({dtype}, {ndim})")
-
 
     def can_convert_from(self, _typing: Any, other: Any) -> Any:
         """Tell that an array of Numba can be passed as a view."""
@@ -155,8 +158,9 @@ def numba_type(kind: Any, as_numpy: bool) -> Any:
         return types.Array(dtype, kind.n_dimensions, "C") if as_numpy else View(dtype, kind.n_dimensions)
     if isinstance(kind, Function):
         own = kind.signature
-        # Whoever calls, arrays go as views.
-        arguments = [numba_type(one, as_numpy and not isinstance(one, Array)) for one in own.arguments]
+        arguments = [
+            numba_type(one, as_numpy and not (GO_AS_VIEWS and isinstance(one, Array))) for one in own.arguments
+        ]
         called = numba_type(own.result, as_numpy)(*arguments)
         return types.ExternalFunctionPointer(called, get_pointer=_no_pointer)
     return Places(numba_type(kind.of, as_numpy)) if isinstance(kind, Table) else Reference(kind, as_numpy)

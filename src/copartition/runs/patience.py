@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from copartition.core.announcing import compiling
 from copartition.runs.pacing import Glance, Pause
 
 SECONDS = 30.0  # that slow pairs are under way before it is said
@@ -67,6 +68,7 @@ class Patience:
         self._count = len(ended)
         self._last = time.monotonic()
         self._longest = 0.0
+        self._compiled = compiling.seconds_so_far
         self._slow_since: float | None = None
 
     def __call__(self, pause: Pause) -> None:
@@ -75,6 +77,9 @@ class Patience:
         if self._has_warned:
             return
         now = time.monotonic()
+        # Compiling is not waiting for pairs.
+        self._last += compiling.seconds_so_far - self._compiled
+        self._compiled = compiling.seconds_so_far
         if len(self._ended) > self._count:
             self._count, self._longest, self._last = len(self._ended), max(self._longest, now - self._last), now
         text = self._slow(pause.under_way, now) or self._silent(now - self._last)

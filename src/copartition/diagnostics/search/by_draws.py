@@ -28,7 +28,9 @@ def weigh(problem, place, i):
     costs, step, own, count = s.costs, problem.step, s.labels[i], choices(place)
     for k in range(count):
         costs[k] = 0.0
-    for row in problem.cells[i]:
+    cells = problem.cells[i]
+    for draw in range(len(cells)):
+        row = cells[draw]
         common, weight = s.common[row], problem.weights[row]
         if own >= 0:
             common[own] -= 1  # without itself
@@ -46,7 +48,9 @@ def cost(problem, place, i, k):
     s, step = place, problem.step
     itself = 1 if s.labels[i] == k else 0
     gained = 0.0
-    for row in problem.cells[i]:
+    cells = problem.cells[i]
+    for draw in range(len(cells)):
+        row = cells[draw]
         gained += problem.weights[row] * step[s.common[row, k] - itself]
     return step[s.sizes[k] - itself] - 2.0 * gained
 
@@ -55,7 +59,9 @@ def cost(problem, place, i, k):
 def shift(problem, place, i, k, sign):
     """Count point i in cluster k, or no more."""
     common = place.common
-    for row in problem.cells[i]:
+    cells = problem.cells[i]
+    for draw in range(len(cells)):
+        row = cells[draw]
         common[row, k] += sign
 
 

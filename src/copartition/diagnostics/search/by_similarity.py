@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from copartition.core.clusters import set_all
 from copartition.core.compiling import hook, inner, kernel
 from copartition.core.types import float1, float2, int1, void
 from copartition.diagnostics.search.clusters import choices
@@ -50,7 +51,7 @@ def shift(problem, place, i, k, sign):
     """Add the row of point i to the sums of cluster k, or subtract it."""
     sums, row = place.sums[k], problem.p[i]
     if place.sizes[k] == 0:
-        sums[:] = 0.0  # exactly, whatever rounding has left
+        set_all(sums, len(sums), 0.0)  # exactly, whatever rounding has left
     elif sign > 0:
         for j in range(len(row)):
             sums[j] += row[j]

@@ -35,7 +35,8 @@ def best(place):
 @outline
 def place_points(problem, loss, place, order):
     """Put all points that are in no cluster where the loss grows least, one by one; return a status."""
-    for i in order:
+    for position in range(len(order)):
+        i = order[position]
         if place.labels[i] < 0:
             if is_full(place):
                 return FULL
@@ -50,7 +51,8 @@ def move_points(problem, loss, place, order):
     s = place
     idle = 0  # points in a row that have stayed
     while idle < len(order):
-        for i in order:
+        for position in range(len(order)):
+            i = order[position]
             if is_full(place):
                 return FULL
             loss.weigh(problem, place, i)

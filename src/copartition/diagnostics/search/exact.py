@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from copartition.core.clusters import set_all
 from copartition.core.compiling import kernel
 from copartition.core.types import float1, int1, int2, int64
 
@@ -30,11 +31,11 @@ def try_all(of_set, partitions, losses, highest, sets):
     """
     count = partitions.shape[1]
     labels = partitions[0]
-    labels[:] = 0
+    set_all(labels, count, 0)
     n = 0
     while True:
         highest[0] = 0
-        sets[:] = 0
+        set_all(sets, len(sets), 0)
         for i in range(count):
             highest[i + 1] = max(highest[i], labels[i] + 1)
             sets[labels[i]] += 1 << i

@@ -92,8 +92,8 @@ def matrix_of(kind: int) -> Kernel:
         labels, tally, expects, factor = c.labels, c.tally[0], c.weights, parameters[0]
         groups, n_blocks = parameters[1:], c.n_clusters[0]
         n_groups = 0
-        for group in groups:
-            n_groups = max(n_groups, int(group) + 1)
+        for n in range(len(groups)):
+            n_groups = max(n_groups, int(groups[n]) + 1)
         set_all(out, len(out), 0.0)
         for group in range(n_groups):
             for n in range(len(labels)):
