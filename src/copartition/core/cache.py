@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -29,7 +30,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from copartition.core.loading import processor
+from copartition.core.loading import features, platform, processor
 
 EDITIONS = 6  # that are kept: several checkouts and versions of Python may share a cache
 VERSIONS = 4  # of one function
@@ -37,6 +38,44 @@ LIBRARIES = ("numpy", "numba", "math", "scipy")
 NO_NAME = str.maketrans("<>", "()")  # what names of files may not have everywhere; those of functions do: <lambda>
 CORE = __name__.rpartition(".")[0]
 PACKAGE = CORE.partition(".")[0]
+SHIPPED = Path(__file__).resolve().parents[1] / "machine_code"
+
+
+def shipped_file(one: Any) -> Path | None:
+    """Return the file with machine code of one of this package's functions that came with the package, if it fits.
+
+    It fits if not one source of the package has changed since it was made, and if the processor can run it.
+    """
+    function = one.function
+    is_fixed = "<locals>" not in function.__qualname__ or one.made_by is not None
+    if not is_fixed or not (function.__module__ or "").startswith(f"{PACKAGE}.") or not _ships():
+        return None
+    return SHIPPED / f"{shipped_name(one)}.o"
+
+
+def shipped_name(one: Any) -> str:
+    """Return the name of a function of this package under which its machine code is shipped."""
+    return f"{one.function.__module__}.{one.function.__qualname__}".translate(NO_NAME)
+
+
+@lru_cache(maxsize=1)
+def _ships() -> bool:
+    """Tell whether there is machine code with the package that fits it and the processor."""
+    try:
+        about = json.loads((SHIPPED / "about.json").read_text())
+    except (OSError, ValueError):
+        return False
+    is_set = any(setting(name) for name in ("CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK"))
+    fits = not is_set and about["platform"] == platform() and set(about["features"]) <= set(features())
+    return fits and about["sources"] == sources()
+
+
+def sources() -> str:
+    """Return a hash of all sources of the package."""
+    root, digest = SHIPPED.parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def setting(name: str) -> str:

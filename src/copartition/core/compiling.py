@@ -26,7 +26,7 @@ from typing import Any
 
 from copartition.core import loading
 from copartition.core.announcing import compiling
-from copartition.core.cache import PACKAGE, digest_of, file_for, setting
+from copartition.core.cache import PACKAGE, digest_of, file_for, setting, shipped_file
 from copartition.core.types import Signature, layout_of, packer_of
 
 JIT_DISABLED = setting("DISABLE_JIT") not in ("", "0")
@@ -109,8 +109,7 @@ class Kernel:
     @property
     def is_there(self) -> bool:
         """Whether it need not be compiled."""
-        file = None if self._address else self.file
-        return file is None or file.exists()
+        return self._address != 0 or any(file is not None and file.exists() for file in (self.file, shipped_file(self)))
 
     @property
     def file(self) -> Path | None:
@@ -219,9 +218,10 @@ def _find_kernel(module: str, qualified_name: str) -> Any:
 
 def _machine_code(one: Kernel, place: int, of: int) -> int:
     """Return the address of the machine code of a function: from the cache, or compiled and kept there."""
-    file = one.file
-    kept = None if file is None else loading.read(file)
-    address = None if kept is None else loading.link(kept)
+    file, address = one.file, None
+    for known in (file, shipped_file(one)):
+        kept = None if known is None or address is not None else loading.read(known)
+        address = loading.link(kept) if kept is not None else address
     if address is None:
         with compiling.one(place, of):
             parts: Any = import_module("copartition.core.parts")  # and Numba with it

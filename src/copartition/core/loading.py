@@ -32,9 +32,19 @@ class Machine(NamedTuple):
 @lru_cache(maxsize=1)
 def processor() -> str:
     """Return what machine code depends on: the processor and what it can do, and what the environment says of it."""
-    features = binding.get_host_cpu_features().flatten()
     chosen = [os.environ.get(name, "") for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")]
-    return repr((sys.platform, binding.get_process_triple(), binding.get_host_cpu_name(), features, chosen))
+    return repr((platform(), binding.get_host_cpu_name(), features(), chosen))
+
+
+def platform() -> str:
+    """Return the kind of system that machine code is made for."""
+    return f"{sys.platform} {binding.get_process_triple()}"
+
+
+@lru_cache(maxsize=1)
+def features() -> tuple[str, ...]:
+    """Return what the processor can do."""
+    return tuple(sorted(name for name, is_there in binding.get_host_cpu_features().items() if is_there))
 
 
 def write(path: Path, machine: Machine) -> None:

@@ -107,7 +107,7 @@ class State:
 
     def _replace(self, **changes: Any) -> Self:
         """Return another state with some fields changed."""
-        return dataclasses.replace(self, **changes)
+        return type(self)(**{**dict(zip(self._fields, self, strict=True)), **changes})
 
     @property
     def address(self) -> int:
@@ -124,7 +124,8 @@ def _pack(state: State) -> tuple[int, Any]:
     words: list[int | float] = []
     form: list[str] = []
     kept: list[Any] = []
-    for name, kind in fields_of(type(state)).items():
+    own: Any = type(state)
+    for name, kind in fields_of(own).items():
         words += words_of(kind, getattr(state, name), kept)
         form.append(FORMS.get(kind, "q" * width_of(kind)))
     block = np.frombuffer(bytearray(struct.pack("=" + "".join(form), *words) or bytes(8)), dtype=np.int64)
@@ -135,7 +136,7 @@ FORMS = {float64: "d", uint64: "Q"}
 
 
 @cache
-def fields_of(state: type[State]) -> dict[str, Any]:
+def fields_of(state: Any) -> dict[str, Any]:
     """Return the kinds of the fields of a state, by name."""
     hints = get_type_hints(state, include_extras=True)
     return {name: kind_of(hints[name]) for name in state._fields}
@@ -156,7 +157,7 @@ def width_of(kind: Any) -> int:
 
 
 @cache
-def places_of(state: type[State]) -> dict[str, tuple[int, Any]]:
+def places_of(state: Any) -> dict[str, tuple[int, Any]]:
     """Return where the fields of a state are in its block, and their kinds."""
     places, place = {}, 0
     for name, kind in fields_of(state).items():

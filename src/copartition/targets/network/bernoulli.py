@@ -16,7 +16,6 @@ import math
 
 import numpy as np
 from numpy import uint64 as at  # an index that cannot be negative: the compiler need not ask
-from scipy.special import gammaln
 
 from copartition.core.compiling import inner
 from copartition.targets.hooks import log_merge, log_odds, log_predictive
@@ -28,6 +27,8 @@ TABLE = 2**16  # entries of a row, enough for all pairs of 362 vertices; beyond,
 def table_of(beta: tuple[float, float], n_vertices: int) -> np.ndarray:
     """Return the table in which these functions look."""
     further = np.arange(min(n_vertices * (n_vertices - 1) // 2 + 1, TABLE), dtype=np.float64)
+    from scipy.special import gammaln
+
     return np.array([gammaln(beta[0] + further), gammaln(beta[1] + further), gammaln(beta[0] + beta[1] + further)])
 
 

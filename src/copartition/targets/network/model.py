@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from scipy.special import betaln, gammaln
 
 from copartition.core.compiling import Kernel
 from copartition.targets.base import Target
@@ -127,6 +127,8 @@ class BlockModel(Target):
     def _poisson(self, rate: float) -> dict[str, Any]:
         """Return the compiled functions of Poisson edges, and what they look up."""
         # Of sums of degrees and vertices, and of edges.
+        from scipy.special import gammaln
+
         log_factorials = gammaln(np.arange(2.0 * self.n_edges + self.graph.n_vertices + 2) + 1.0)
         corrected = self.degree_corrected
         return {
@@ -162,7 +164,7 @@ class BlockModel(Target):
             "log_merge": bernoulli_merge,
             "log_odds": bernoulli_odds,
             "log_likelihood": bernoulli_likelihood,
-            "parameters": [*self.beta, betaln(*self.beta)],
+            "parameters": [*self.beta, _log_beta(*self.beta)],
             "table": table_of(self.beta, self.graph.n_vertices),
         }
 
@@ -245,3 +247,7 @@ def _expected_clusters(prior: Any, n_points: int) -> float:
     if hasattr(prior, "expected_clusters"):
         return float(prior.expected_clusters(n_points))
     return float(prior_n_clusters(prior, n_points) @ np.arange(n_points + 1))
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
