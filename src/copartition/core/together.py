@@ -43,13 +43,13 @@ def count_stretch(labels, weights, once, i, begin, end, counts, weighted):
         weighted[j] = 0
     for t in range(once):
         label = labels[t, i]
-        row = labels[t, begin:end]
+        row = labels[t][begin:end]
         for j in range(width):
             counts[j] += row[j] == label
     for t in range(once, len(weights)):
         label = labels[t, i]
         weight = weights[t]
-        row = labels[t, begin:end]
+        row = labels[t][begin:end]
         for j in range(width):
             weighted[j] += weight if row[j] == label else 0
 
