@@ -33,22 +33,22 @@ RUNS = every_run.RUNS | {"own": with_a_functional_of_ones_own}
 @pytest.fixture
 def forgetful(monkeypatch):
     """All kernels are compiled again when they are next used, each for ten seconds by its thread's clock."""
-    known = [one for one in gc.get_objects() if type(one) is Kernel and one._compiled is not None]
-    code = {one.function: one._compiled for one in known}
+    known = [one for one in gc.get_objects() if type(one) is Kernel and one._address]
+    code = {one.function: one._address for one in known}
     clock, spent, made = time.thread_time, threading.local(), []
 
-    def compile_again(function, signature):
+    def compile_again(one, place, of):
         spent.seconds = getattr(spent, "seconds", 0.0) + 10.0
-        made.append(function.__name__)
-        return code[function]
+        made.append(one.__name__)
+        return code[one.function]
 
     monkeypatch.setattr(time, "thread_time", lambda: clock() + getattr(spent, "seconds", 0.0))
-    monkeypatch.setattr(compiling, "_compile", compile_again)
+    monkeypatch.setattr(compiling, "_machine_code", compile_again)
     for one in known:
-        one._compiled = None
+        one._address = 0
     yield made
     for one in known:
-        one._compiled = code[one.function]
+        one._address = code[one.function]
 
 
 @pytest.fixture

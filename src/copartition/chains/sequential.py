@@ -21,7 +21,7 @@ from copartition.core.clusters import choices, put_in, rebuild_if_due
 from copartition.core.compiling import kernel
 from copartition.core.conditional import add_log_prior, exponentiate, predict
 from copartition.core.random import draw, uniform
-from copartition.core.room import grown
+from copartition.core.room import copied, grown
 from copartition.core.state import PLACE, Chain, Law, Model
 from copartition.core.status import DONE, FULL, INVALID
 from copartition.core.sweeps import update_chain
@@ -122,8 +122,8 @@ class Particles:
         chosen = np.minimum(np.searchsorted(below, levels, side="right"), len(weights) - 1)
         again = np.concatenate([[False], chosen[1:] == chosen[:-1]])
         self._chains = [
-            Chain(*[array.copy() for array in self._chains[i]]) if copied else self._chains[i]
-            for i, copied in zip(chosen.tolist(), again, strict=True)
+            copied(self._chains[i]) if is_again else self._chains[i]
+            for i, is_again in zip(chosen.tolist(), again, strict=True)
         ]
 
     def _sweep(self, model: Model) -> None:

@@ -84,6 +84,11 @@ def _rows(n_points: int, widths: Widths, capacity: int) -> Chain:
     )
 
 
+def copied(chain: Chain) -> Chain:
+    """Return a copy of a chain."""
+    return _with_capacity(chain, len(chain.sizes))
+
+
 def grown(chain: Chain) -> Chain:
     """Return the same chain with room for twice as many clusters."""
     return _with_capacity(chain, 2 * len(chain.sizes))
