@@ -55,7 +55,7 @@ def unambiguous(x, y):
     return len(set(positive)) == len(positive)
 
 
-@pytest.mark.parametrize("draws", [1_000, pytest.param(8_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("draws", [3_000, pytest.param(8_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
 def test_kernels_meet_as_often_as_the_construction_says(name, draws):
     """So many sweeps from each of 225 pairs: false alarm 1e-7 for each of 452 counts, 3e-7 for each pair."""
@@ -84,7 +84,7 @@ def test_kernels_meet_as_often_as_the_construction_says(name, draws):
 
 @pytest.mark.parametrize("name", ["coloring", "diagonal"])
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
-@pytest.mark.parametrize("sweeps", [200_000, pytest.param(1_350_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("sweeps", [500_000, pytest.param(1_350_000, marks=pytest.mark.long)])
 def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling, sweeps):
     """As many sweeps from each pair, so many in all; one test for each start of each chain and one for all of them.
 
