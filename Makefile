@@ -6,7 +6,7 @@
 # make evidence  statistical evidence that takes longer than tests may, written to pages in docs/
 # make bench     speed, as ratios within one run, written to benchmarks/RESULTS.md
 # make test-versions  the tests on every Python that is found (3.11 to 3.13), with the oldest and the newest packages;
-#                SHORT=1: a few fast ones; PLAIN=1: with kernels in plain Python
+#                SHORT=1: a few fast ones; PLAIN=1: those marked plain, as plain Python
 # make package   wheel and sdist, what checkers say of them, and the first command with the wheel and nothing else
 # make format    let ruff format and fix what it can
 

@@ -7,6 +7,7 @@ import numpy as np
 import cases
 import copartition as cp
 from copartition.chains.chain import advance_chain
+from copartition.chains.moves import dealt_by
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
@@ -38,7 +39,7 @@ def former(target: cp.Target) -> BoundStep:
     chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 10)), chain, random, sweeps)
     stepper = BoundStep(cp.Step(cp.Independent(), 10)).stepper(target)
     advance_chain(target, stepper, chain, random, sweeps)
-    cost = 0.5 * float(stepper.moves.room.dealt[0]) / (sweeps * 10 * target.n_points) + 0.01
+    cost = 0.5 * dealt_by(stepper) / (sweeps * 10 * target.n_points) + 0.01
     return BoundStep(cp.Step(cp.Path(), int(np.clip(round(0.3 / cost), 1, 20))))
 
 

@@ -6,37 +6,33 @@ import time
 
 import numpy as np
 import ot
-from numba import types
 from ot.lp.emd_wrap import emd_c
 
-from copartition.core.compiling import kernel, reference
+from copartition.core.compiling import kernel
 from copartition.core.room import empty_workspace
 from copartition.core.state import Workspace
-from copartition.core.types import float2, type_of
+from copartition.core.types import float2, int64
 from copartition.couplings.simplex import load_masses, solve
 from report import Report
 
-float3 = types.Array(types.float64, 3, "C")
 
-
-@kernel(types.int64(type_of(Workspace), float2, float2, float3))
-def solve_all(work, supplies, demands, gains):
+@kernel(int64(Workspace, float2, float2, float2))
+def solve_all(work, supplies, demands, gains.reshape(len(gains), -1)):
     """Solve problem after problem from floating point masses and gains; return the number of pivots."""
-    pointer = reference(work)
     m, n = supplies.shape[1], demands.shape[1]
     steps = 0
     for t in range(len(supplies)):
         cells = 0
         for i in range(m):
             for j in range(n):
-                gain = int(gains[t, i, j])
+                gain = int(gains[t, i * n + j])
                 if gain > 0:
                     work.cell_row[cells] = i
                     work.cell_column[cells] = j
                     work.cell_gain[cells] = gain
                     cells += 1
-        load_masses(pointer, m, n, supplies[t], demands[t])
-        steps += solve(pointer, m, n, cells)
+        load_masses(work, m, n, supplies[t], demands[t])
+        steps += solve(work, m, n, cells)
     return steps
 
 
@@ -71,7 +67,7 @@ def measure(report: Report) -> None:
             supplies, demands, gains = problems(kind, size, count)
             costs = gains.max() - gains
             work = empty_workspace(size, size, size * size)
-            steps = solve_all(work, supplies, demands, gains) / count
+            steps = solve_all(work, supplies, demands, gains.reshape(len(gains), -1)) / count
             ours = best_of(5, lambda w=work, s=supplies, d=demands, g=gains: solve_all(w, s, d, g)) / count
             few = min(count, 300)
             trio = list(zip(supplies[:few], demands[:few], costs[:few], strict=True))

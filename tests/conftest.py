@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -53,6 +54,20 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_runtest_setup(item):
     if os.name == "nt" and item.get_closest_marker("posix"):
         pytest.skip("needs signals, permissions or terminals as Unix has them")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Where tests are compiled, let coverage rest during those that it sees as plain Python: watching takes long."""
+    coverage = sys.modules.get("coverage")
+    watching = coverage.Coverage.current() if coverage and item.get_closest_marker("plain") else None
+    if watching is None or JIT_DISABLED:
+        return (yield)
+    watching.stop()
+    try:
+        return (yield)
+    finally:
+        watching.start()
 
 
 @pytest.fixture(scope="session")

@@ -89,19 +89,27 @@ def to_i(difference):
     return 1.0 / (1.0 + math.exp(min(700.0, -difference)))
 
 
-def launched(labels, i, j, order):
-    """The partition in which i and j are alone and the points that are dealt out are nowhere; these, in their order."""
+def launched(labels, i, j, order, pinned=()):
+    """The partition in which i and j are alone and the points that are dealt out are nowhere; these, in their order.
+
+    Points whose block is known are not dealt out: they are with that one of i and j whose block is known too, else i.
+    """
     own = {labels[i], labels[j]}
-    members = [n for n in order if labels[n] in own and n not in (i, j)]
+    members = [n for n in order if labels[n] in own and n not in (i, j, *pinned)]
     begun = [-1 if n in members else label for n, label in enumerate(labels)]
     begun[j] = labels[j] if labels[i] != labels[j] else max(labels) + 1
+    for n in pinned:
+        if labels[n] in own and n not in (i, j):
+            begun[n] = begun[j if j in pinned else i]
     return begun, members
 
 
-def move(network, log_size, labels, i, j, u, order, uniforms, scans):
+def move(network, log_size, labels, i, j, u, order, uniforms, scans, pinned=()):
     """The partition after the move that these numbers stand for; ``uniforms(n, scan)`` is the number of a point."""
-    begun, members = launched(labels, i, j, order)
+    begun, members = launched(labels, i, j, order, pinned)
     is_split = labels[i] == labels[j]
+    if not is_split and any(begun[n] != labels[n] for n in pinned):
+        return naive.canonical(labels)  # no split would lead back
     side_i, side_j = begun[i], begun[j]
     log_q = 0.0
     for scan in range(scans + 2):

@@ -266,6 +266,35 @@ def test_the_compiled_move_is_its_twin(case, power, rng):
     assert {(0, True), (1, True), (0, False), (1, False)} <= outcomes
 
 
+@pytest.mark.plain
+def test_moves_are_those_of_the_twin_where_blocks_are_known(rng):
+    known = [0, -1, -1, 0, 1, -1]
+    pinned = [n for n, label in enumerate(known) if label >= 0]
+    network = SMALL["corrected"]()[1]
+    how = {"weight": list(MULTIGRAPH.values()), "rate": 1.7, "prior": cp.DirichletProcess(0.8)}
+    target = cp.BlockModel(list(MULTIGRAPH), known=known, **how)
+    possible = [state for state in naive.all_partitions(6) if state[0] == state[3] != state[4]]
+    room = room_for(target)
+    outcomes = set()
+    for _ in range(250):
+        state = possible[rng.integers(len(possible))]
+        room.order[:] = rng.permutation(6)
+        i, j = (int(n) for n in rng.choice(6, 2, replace=False))
+        if i in pinned and j in pinned:
+            continue
+        u, key = float(rng.uniform()) ** 3, int(rng.integers(2**63))  # small ones: merges are rarely accepted
+        chain = chain_at(target, np.array(state))
+        outcome = move_kernel(target.model, target.law, chain, room, i, j, u, key)
+        expected = nn.move(
+            network, math.log, state, i, j, u, room.order.tolist(),
+            lambda n, scan, key=key: naive.uniform_of(key, n + 6 * scan), in_place.SCANS, pinned,
+        )  # fmt: skip
+        assert naive.canonical(chain.labels.tolist()) == expected
+        check_books(target, chain)
+        outcomes.add((outcome, state[i] == state[j], j in pinned))
+    assert outcomes == set(itertools.product((0, 1), (True, False), (True, False)))
+
+
 def check_books(target, chain):
     """What a chain has counted is what can be counted from its labels."""
     count = int(chain.n_clusters[0])

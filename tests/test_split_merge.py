@@ -22,7 +22,7 @@ from copartition.core.state import Chain, Law, Model, SplitMerge
 from copartition.core.steps import reset_chain
 from copartition.core.types import float1, float64, int1, int64, uint64, void
 from copartition.runs.defaults import choose_split_merge, read_step
-from test_sweeps import chi_square_is_plausible
+from test_sweeps import all_are_plausible, chi_square_is_plausible
 
 WITH_LOG_MERGE = ["scalar", "diagonal", "full", "proportional", "wishart", "gaps", "mixed"]
 MIXTURES = [*WITH_LOG_MERGE, "bernoulli"]
@@ -257,11 +257,12 @@ def pitman_yor(state):
 )
 @pytest.mark.parametrize("draws", [1000, pytest.param(6000, marks=pytest.mark.long)])
 def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, coupling, draws):
-    """Coupled steps with two moves, so many from each of 225 pairs: false alarm 1e-6 for each of 450 counts."""
+    """Coupled steps with two moves, so many from each of 225 pairs: false alarm 1e-6 for each of 452 counts."""
     target, density = four_points(name)
     states, _ = law_of(density, 4)
     matrix = step_matrix(target, density, states, 2)
     codes = laws.codes(states)
+    from_x, from_y = np.zeros((2, len(states), len(states)))
     for (s, x), (r, y) in ((a, b) for a in enumerate(states) for b in enumerate(states)):
         random = stream(9, s, r)
         of_x, of_y, met = laws.counted_pair_steps(
@@ -270,6 +271,10 @@ def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, couplin
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-6)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-6)
         assert met == draws or s != r
+        from_x[s] += of_x[codes]
+        from_y[r] += of_y[codes]
+    for counts in (from_x, from_y):
+        assert all_are_plausible(counts, matrix * draws * len(states), 1e-6)
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------

@@ -57,16 +57,29 @@ def test_sweep_kernel_draws_from_the_exact_transition_matrix(name):
     assert chi_square_is_plausible(counts, matrix[start] * draws, 1e-5)
 
 
-def chi_square_is_plausible(counts, expected, false_alarm):
-    """Pool cells of fewer than 10 expected draws, then test."""
-    from scipy.stats import chi2
-
+def chi_square(counts, expected):
+    """The statistic, infinite if what cannot be was drawn, and its degrees of freedom; rare cells are pooled."""
     rare = expected < 10
     pooled = np.r_[expected[~rare], expected[rare].sum()]
     observed = np.r_[counts[~rare], counts[rare].sum()]
     keep = pooled > 0
     statistic = np.sum((observed[keep] - pooled[keep]) ** 2 / pooled[keep])
-    return chi2.sf(statistic, keep.sum() - 1) > false_alarm and observed[~keep].sum() == 0
+    return statistic if observed[~keep].sum() == 0 else np.inf, keep.sum() - 1
+
+
+def chi_square_is_plausible(counts, expected, false_alarm):
+    """Test a law."""
+    from scipy.stats import chi2
+
+    return chi2.sf(*chi_square(counts, expected)) > false_alarm
+
+
+def all_are_plausible(counts, expected, false_alarm):
+    """Test many laws at once: statistics are added up, so that a small mistake is seen which all of them share."""
+    from scipy.stats import chi2
+
+    statistics, degrees = zip(*(chi_square(*one) for one in zip(counts, expected, strict=True)), strict=True)
+    return chi2.sf(sum(statistics), sum(degrees)) > false_alarm
 
 
 def mixture(rng, n_points, alpha=1.0):

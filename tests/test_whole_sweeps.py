@@ -26,7 +26,7 @@ from copartition.core.steps import count_pair, reset_chain, step_together
 from copartition.core.types import int1, int64, uint1
 from copartition.core.whole_sweeps import PARTED, POINT_BY_POINT, TOGETHER
 from test_split_merge import four_points
-from test_sweeps import assert_books_are_right, chi_square_is_plausible, mixture
+from test_sweeps import all_are_plausible, assert_books_are_right, chi_square_is_plausible, mixture
 
 
 @pytest.mark.plain
@@ -56,31 +56,43 @@ def unambiguous(x, y):
     return len(set(positive)) == len(positive)
 
 
-@pytest.mark.parametrize("draws", [1_000, pytest.param(8_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("draws", [3_000, pytest.param(8_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
 def test_kernels_meet_as_often_as_the_construction_says(name, draws):
-    """So many sweeps from each of 225 pairs: false alarm 1e-7 for each of 450 counts and 3e-7 for each pair."""
+    """So many sweeps from each of 225 pairs: false alarm 1e-7 for each of 452 counts, 3e-7 for each pair."""
     target, density = four_points(name)
     states = naive.all_partitions(4)
     matrix = laws.sweep_matrix(target, states)
     codes = laws.codes(states)
+    from_x, from_y = np.zeros((2, len(states), len(states)))
+    above, variance = 0.0, 0.0
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
         of_x, of_y, met = laws.counted_pair_steps(
             target, BoundStep(cp.Step(cp.Path(reach=4), 0)), x, y, stream(2, s, r), draws
         )
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-7)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-7)
+        from_x[s] += of_x[codes]
+        from_y[r] += of_y[codes]
         if unambiguous(x, y):
             _, exact = naive.path_coupling_law(density, x, y)
             # Parted chains may still end in the same partition, by other names.
-            assert met - draws * exact >= -5 * np.sqrt(draws * exact * max(0.0, 1 - exact)) - 1e-9
+            deviation = np.sqrt(draws * exact * max(0.0, 1 - exact))
+            assert met - draws * exact >= -5 * deviation - 1e-9
+            above, variance = above + met - draws * exact, variance + deviation**2
+    assert above >= -5 * np.sqrt(variance)
+    for counts in (from_x, from_y):
+        assert all_are_plausible(counts, matrix * draws * len(states), 1e-7)
 
 
 @pytest.mark.parametrize("name", ["coloring", "diagonal"])
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
-@pytest.mark.parametrize("sweeps", [200_000, pytest.param(1_350_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("sweeps", [500_000, pytest.param(1_350_000, marks=pytest.mark.long)])
 def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling, sweeps):
-    """As many sweeps from each pair, so many in all; one test for each start of each chain, false alarm 1e-6."""
+    """As many sweeps from each pair, so many in all; one test for each start of each chain and one for all of them.
+
+    False alarm 1e-6 each.
+    """
     target, density = small.TARGETS[name]()
     states, law = naive.law(density, 5)
     states = [state for state, p in zip(states, law, strict=True) if p > 0]
@@ -94,10 +106,10 @@ def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_poin
         )
         from_x[s] += of_x[codes]
         from_y[r] += of_y[codes]
-    for s in range(len(states)):
-        expected = matrix[s] * draws * len(states)
-        assert chi_square_is_plausible(from_x[s], expected, 1e-6)
-        assert chi_square_is_plausible(from_y[s], expected, 1e-6)
+    expected = matrix * draws * len(states)
+    for counts in (from_x, from_y):
+        assert all(chi_square_is_plausible(*one, 1e-6) for one in zip(counts, expected, strict=True))
+        assert all_are_plausible(counts, expected, 1e-6)
 
 
 @pytest.mark.plain

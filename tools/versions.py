@@ -20,8 +20,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13")
 PACKAGES = ("oldest", "newest")
 SHOWN = ("numpy", "scipy", "numba", "pandas")
-# Every optional package is used in one of these, and none takes long with kernels in plain Python.
+# Every optional package is used in one of these, and but for a few none takes long with kernels in plain Python.
 FAST = ("extras", "cells", "tables", "export", "graph_files", "store")
+SLOW = (
+    "test_tables.py::test_commands_say_which_columns_they_used",
+    "test_store.py::test_a_second_run_on_a_store_is_told_to_wait_and_the_first_loses_nothing",
+)
 SMOKE = ("estimate", "--example", "galaxies", "--component", "normal", "--replicates", "20")
 
 
@@ -101,7 +105,8 @@ def run_tests(python: Path, packages: str, form: str, wanted: list[str], log: Pa
         pytest += tuple(f"-Wignore::{kind}" for kind in quiet)
     if form == "short":
         files = [f"tests/test_{name}.py" for name in FAST]
-        passed = follow(log, *pytest, *files, NUMBA_DISABLE_JIT="1")
+        left_out = [f"--deselect=tests/{name}" for name in SLOW]
+        passed = follow(log, *pytest, *left_out, *files, NUMBA_DISABLE_JIT="1")
     elif form == "plain":
         several = ("-n", "2", "--dist", "loadgroup", "-m", "plain")
         passed = follow(log, *pytest, *several, *(wanted or ["tests"]), NUMBA_DISABLE_JIT="1")
