@@ -17,7 +17,7 @@ from report import Report
 
 
 @kernel(int64(Workspace, float2, float2, float2))
-def solve_all(work, supplies, demands, gains.reshape(len(gains), -1)):
+def solve_all(work, supplies, demands, gains):
     """Solve problem after problem from floating point masses and gains; return the number of pivots."""
     m, n = supplies.shape[1], demands.shape[1]
     steps = 0
@@ -67,8 +67,9 @@ def measure(report: Report) -> None:
             supplies, demands, gains = problems(kind, size, count)
             costs = gains.max() - gains
             work = empty_workspace(size, size, size * size)
-            steps = solve_all(work, supplies, demands, gains.reshape(len(gains), -1)) / count
-            ours = best_of(5, lambda w=work, s=supplies, d=demands, g=gains: solve_all(w, s, d, g)) / count
+            rows = gains.reshape(len(gains), -1)
+            steps = solve_all(work, supplies, demands, rows) / count
+            ours = best_of(5, lambda w=work, s=supplies, d=demands, g=rows: solve_all(w, s, d, g)) / count
             few = min(count, 300)
             trio = list(zip(supplies[:few], demands[:few], costs[:few], strict=True))
             emd = best_of(3, lambda trio=trio: [ot.emd(a, b, c) for a, b, c in trio]) / few
