@@ -79,6 +79,7 @@ test-versions: $(READY)
 package: $(READY)
 	rm -rf out/dist out/alone
 	$(BIN)/python -m build --quiet --installer uv --outdir out/dist
+	$(BIN)/python tools/machine_code.py out/dist/*.whl
 	$(BIN)/twine check --strict out/dist/*
 	$(BIN)/check-wheel-contents out/dist/*.whl
 	$(BIN)/pyroma --min 8 out/dist/*.tar.gz

@@ -30,8 +30,8 @@ def log_predictive(model, chain, n_choices, n):
     With ``yes`` of ``size`` members who said yes, the next one does with probability (a + yes) / (a + b + size). The
     last choice is an empty cluster, for which the same formula gives a / (a + b).
     """
-    answers, parameters = model[0].points, model[0].parameters
-    sizes, sums, weights = chain[0].sizes, chain[0].sums, chain[0].weights
+    answers, parameters = model.points, model.parameters
+    sizes, sums, weights = chain.sizes, chain.sums, chain.weights
     a, b = parameters[0], parameters[1]
     for k in range(n_choices):
         log_probability = 0.0

@@ -43,7 +43,7 @@ def log_cluster(model, size, total, squares):
     """
     if size == 0:
         return 0.0
-    table, parameters = model[0].table, model[0].parameters  # -1 / (2 variance), then the logs of their probabilities
+    table, parameters = model.table, model.parameters  # -1 / (2 variance), then the logs of their probabilities
     count = table.shape[1] // 2
     top = -np.inf
     for i in range(count):
@@ -60,7 +60,7 @@ def log_cluster(model, size, total, squares):
 @cp.log_predictive
 def log_predictive(model, chain, n_choices, n):
     """Log density of a point in each cluster: with the point, less without."""
-    points, sizes, sums, weights = model[0].points, chain[0].sizes, chain[0].sums, chain[0].weights
+    points, sizes, sums, weights = model.points, chain.sizes, chain.sums, chain.weights
     for k in range(n_choices):
         after = log_cluster(model, sizes[k] + 1, sums[k, 0] + points[n, 0], sums[k, 1] + points[n, 1])
         weights[k] = after - log_cluster(model, sizes[k], sums[k, 0], sums[k, 1])
@@ -69,7 +69,7 @@ def log_predictive(model, chain, n_choices, n):
 @cp.log_merge
 def log_merge(model, chain, a, b):
     """Log density of the points of two clusters as one, over that as two."""
-    sizes, sums = chain[0].sizes, chain[0].sums
+    sizes, sums = chain.sizes, chain.sums
     together = log_cluster(model, sizes[a] + sizes[b], sums[a, 0] + sums[b, 0], sums[a, 1] + sums[b, 1])
     of_a = log_cluster(model, sizes[a], sums[a, 0], sums[a, 1])
     return together - of_a - log_cluster(model, sizes[b], sums[b, 0], sums[b, 1])
@@ -78,7 +78,7 @@ def log_merge(model, chain, a, b):
 @numba.njit
 def set_scale(model, scale):
     """Let the probabilities of variances be those of the inverse gamma law with this scale."""
-    parameters = model[0].parameters
+    parameters = model.parameters
     count = len(parameters) // 2
     total = 0.0
     for i in range(count):
@@ -92,13 +92,13 @@ def set_scale(model, scale):
 @cp.renew
 def renew(model, chain):
     """The scale has been drawn."""
-    set_scale(model, model[0].numbers[0])
+    set_scale(model, model.numbers[0])
 
 
 @cp.weigh_number
 def weigh(model, chain, group):
     """Log density of all data for each value of the scale."""
-    c, unknown = chain[0], model[0].unknown
+    c, unknown = chain[0], model.unknown
     for i in range(len(unknown.weights)):
         set_scale(model, unknown.grids[0, i])
         unknown.weights[i] = 0.0

@@ -51,7 +51,7 @@ def compile_here(package: Path) -> None:
     table = np.concatenate([rng.normal(mean, 1.0, (20, 2)) for mean in (-4.0, 0.0, 4.0)])
     yes = rng.integers(0, 2, (60, 3))
     how = {"replicates": 4, "burn_in": 2, "min_sweeps": 6, "lag": 2, "seed": 1}
-    functionals = [cp.n_clusters(), cp.largest_clusters(3), cp.co_clustering([0, 1, 59])]
+    functionals = [cp.n_clusters(), cp.largest_clusters(3), cp.co_clustering([0, 1, 7])]
     columns = cp.Columns([([0, 1], cp.NormalInverseGamma()), ([2, 3, 4], cp.Bernoulli(1.0, 1.0))])
     edges = [(a, b) for a in range(8) for b in range(a) if (a < 4) == (b < 4)] + [(0, 7)]
     targets = [

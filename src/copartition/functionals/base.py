@@ -25,8 +25,8 @@ Examples
 >>> @cp.evaluation
 ... def largest_share(model, chain, law, parameters, out):
 ...     out[0] = 0.0
-...     for k in range(chain[0].n_clusters[0]):
-...         out[0] = max(out[0], chain[0].sizes[k] / len(chain[0].labels))
+...     for k in range(chain.n_clusters[0]):
+...         out[0] = max(out[0], chain.sizes[k] / len(chain.labels))
 >>> share = cp.Functional("largest share", largest_share, 1)
 >>> share.size
 1

@@ -110,7 +110,7 @@ class Target(Displayed):
     >>> @cp.log_predictive
     ... def nothing_known(model, chain, n_choices, n):
     ...     for k in range(n_choices):
-    ...         chain[0].weights[k] = 0.0
+    ...         chain.weights[k] = 0.0
     >>> prior_alone = cp.Target([[], [], []], nothing_known, cp.DirichletProcess(1.0))
     >>> cp.conditional(prior_alone, [0, 0, 1], 2)
     array([0.66666667, 0.33333333])

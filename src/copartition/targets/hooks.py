@@ -29,8 +29,8 @@ Examples
 >>> @cp.log_predictive
 ... def near_the_mean(model, chain, n_choices, n):
 ...     for k in range(n_choices):
-...         mean = chain[0].sums[k, 0] / max(chain[0].sizes[k], 1)
-...         chain[0].weights[k] = -((model[0].points[n, 0] - mean) ** 2)
+...         mean = chain.sums[k, 0] / max(chain.sizes[k], 1)
+...         chain.weights[k] = -((model.points[n, 0] - mean) ** 2)
 >>> target = cp.Target([[0.0], [0.0], [2.0]], near_the_mean, cp.DirichletProcess(1.0))
 >>> cp.conditional(target, [0, 0, 1], 1).round(3)  # with the first, with the third, alone
 array([0.495, 0.009, 0.495])
@@ -48,7 +48,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.log_merge
 ... def log_merge(model, chain, a, b):
-...     return -0.5 * (chain[0].sizes[a] + chain[0].sizes[b])
+...     return -0.5 * (chain.sizes[a] + chain.sizes[b])
 >>> log_merge.function.__name__
 'log_merge'
 """
@@ -67,7 +67,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.log_odds
 ... def log_odds(model, chain, a, b, n):
-...     return 0.1 * (chain[0].sizes[a] - chain[0].sizes[b])
+...     return 0.1 * (chain.sizes[a] - chain.sizes[b])
 >>> log_odds.function.__name__
 'log_odds'
 """
@@ -82,7 +82,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.begin_cluster
 ... def begin(model, chain, k):
-...     chain[0].kept[chain[0].slots[k], 0] = 0.0
+...     chain.kept[chain.slots[k], 0] = 0.0
 >>> begin.function.__name__
 'begin'
 """
@@ -98,7 +98,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.enter_cluster
 ... def enter(model, chain, k, n):
-...     chain[0].kept[chain[0].slots[k], 0] += model[0].points[n, 0] ** 2
+...     chain.kept[chain.slots[k], 0] += model.points[n, 0] ** 2
 >>> enter.function.__name__
 'enter'
 """
@@ -115,7 +115,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.leave_cluster
 ... def leave(model, chain, k, n):
-...     chain[0].kept[chain[0].slots[k], 0] -= model[0].points[n, 0] ** 2
+...     chain.kept[chain.slots[k], 0] -= model.points[n, 0] ** 2
 ...     return False
 >>> leave.function.__name__
 'leave'
@@ -148,13 +148,13 @@ class Keeping:
     >>> import copartition as cp
     >>> @cp.begin_cluster
     ... def begin(model, chain, k):
-    ...     chain[0].kept[chain[0].slots[k], 0] = 0.0
+    ...     chain.kept[chain.slots[k], 0] = 0.0
     >>> @cp.enter_cluster
     ... def enter(model, chain, k, n):
-    ...     chain[0].kept[chain[0].slots[k], 0] += model[0].points[n, 0] ** 2
+    ...     chain.kept[chain.slots[k], 0] += model.points[n, 0] ** 2
     >>> @cp.leave_cluster
     ... def leave(model, chain, k, n):
-    ...     chain[0].kept[chain[0].slots[k], 0] -= model[0].points[n, 0] ** 2
+    ...     chain.kept[chain.slots[k], 0] -= model.points[n, 0] ** 2
     ...     return False
     >>> cp.Keeping(begin, enter, leave, width=1).width  # the sum of squares of every cluster
     1

@@ -54,7 +54,7 @@ class Prepared(NamedTuple):
     >>> @cp.log_predictive
     ... def flat(model, chain, n_choices, n):
     ...     for k in range(n_choices):
-    ...         chain[0].weights[k] = -model[0].parameters[0]
+    ...         chain.weights[k] = -model.parameters[0]
     >>> prepared = cp.Prepared(flat, points=np.zeros((4, 1)), parameters=np.array([2.0]))
     >>> prepared.points.shape
     (4, 1)
@@ -86,7 +86,7 @@ class Component(ABC):
     >>> @cp.log_predictive
     ... def flat(model, chain, n_choices, n):
     ...     for k in range(n_choices):
-    ...         chain[0].weights[k] = -1.0
+    ...         chain.weights[k] = -1.0
     >>> class Flat(cp.Component):
     ...     def prepare(self, data):
     ...         return cp.Prepared(flat, points=data)

@@ -35,7 +35,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.weigh_number
 ... def weigh(model, chain, group):
-...     model[0].unknown.weights[:] = 0.0
+...     model.unknown.weights[:] = 0.0
 >>> cp.Unknowns([cp.OnGrid("scale", [0.1, 1.0, 10.0])], weigh=weigh).weigh is weigh
 True
 """
@@ -54,7 +54,7 @@ Examples
 >>> from copartition.core.random import normal
 >>> @cp.draw_numbers
 ... def draw(model, chain, group, random):
-...     model[0].numbers[0] = normal(random)
+...     model.numbers[0] = normal(random)
 >>> draw.function.__name__
 'draw'
 """
@@ -87,7 +87,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.renew
 ... def renew(model, chain):
-...     model[0].parameters[0] = model[0].numbers[0]
+...     model.parameters[0] = model.numbers[0]
 >>> renew.function.__name__
 'renew'
 """
@@ -202,7 +202,7 @@ class Unknowns:
     >>> import copartition as cp
     >>> @cp.weigh_number
     ... def weigh(model, chain, group):
-    ...     model[0].unknown.weights[:] = 0.0
+    ...     model.unknown.weights[:] = 0.0
     >>> scale = cp.OnGrid("scale", [0.1, 1.0, 10.0])
     >>> [name for group in cp.Unknowns([scale], weigh=weigh).groups for name in group.names]
     ['scale']
