@@ -42,7 +42,7 @@ lint: $(READY)
 check: $(READY)
 	rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m plain tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup -m "plain and not long" tests
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -108,7 +108,7 @@ def run_tests(python: Path, packages: str, form: str, wanted: list[str], log: Pa
         left_out = [f"--deselect=tests/{name}" for name in SLOW]
         passed = follow(log, *pytest, *left_out, *files, NUMBA_DISABLE_JIT="1")
     elif form == "plain":
-        several = ("-n", "2", "--dist", "loadgroup", "-m", "plain")
+        several = ("-n", "2", "--dist", "loadgroup", "-m", "plain and not long")
         passed = follow(log, *pytest, *several, *(wanted or ["tests"]), NUMBA_DISABLE_JIT="1")
     else:
         passed = follow(log, *pytest, "-n", "2", "--dist", "loadgroup", *(wanted or ["tests"]))
