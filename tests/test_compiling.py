@@ -117,6 +117,52 @@ def test_machine_code_that_was_damaged_is_compiled_again(tmp_path):
     assert "compiling" in again.stderr
 
 
+# --- machine code that comes with the package ------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_shipped_machine_code_is_used_by_its_own_sources_on_a_processor_that_can_run_it(tmp_path):
+    """And by no others: a source that was edited, however little, is compiled."""
+    package = tmp_path / "copartition"
+    shutil.copytree(Path(cp.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "machine_code"))
+    first = """
+        import sys
+        import copartition as cp
+
+        target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+        print(repr(cp.conditional(target, [0, 0, 1], 1)[0].item()), "numba" in sys.modules)
+    """
+    caches = iter(range(9))
+
+    def run(code):
+        return run_alone(code, PYTHONPATH=str(tmp_path), NUMBA_CACHE_DIR=str(tmp_path / f"cache {next(caches)}"))
+
+    made = f"""
+        import sys
+        from pathlib import Path
+        sys.path.insert(0, {str(ROOT / "tools")!r})
+        import machine_code
+        from copartition.core.loading import features
+        machine_code.ship(Path({str(package)!r}), [*features()])
+    """
+    mean, has_numba = run(textwrap.dedent(first) + textwrap.dedent(made)).stdout.split()[:2]
+    assert has_numba == "True"
+    shipped = run(first)
+    assert shipped.stdout.split() == [mean, "False"]
+    assert "compiling" not in shipped.stderr
+
+    about = package / "machine_code" / "about.json"
+    fitting = json.loads(about.read_text())
+    for wrong in ({"features": [*fitting["features"], "what no processor can do"]}, {"platform": "another system"}):
+        about.write_text(json.dumps(fitting | wrong))
+        assert run(first).stdout.split() == [mean, "True"]
+    about.write_text(json.dumps(fitting))
+    edited = package / "cli" / "__init__.py"
+    edited.write_text(edited.read_text() + "\n")
+    assert run(first).stdout.split() == [mean, "True"]
+
+
 # --- Numba as it may become ------------------------------------------------------------------------------------------
 
 WITHOUT_HOOK = """

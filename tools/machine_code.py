@@ -36,14 +36,9 @@ def pack(wheel: Path) -> None:
 
 def compile_here(package: Path) -> None:
     """Run what people run first, and copy what was compiled into the package."""
-    import gc
-
     import numpy as np
 
     import copartition as cp
-    from copartition.core.cache import shipped_name, sources
-    from copartition.core.compiling import Kernel
-    from copartition.core.loading import platform
 
     if Path(cp.__file__).parent != package:
         raise SystemExit(f"copartition is imported from {cp.__file__}, not from {package}.")
@@ -67,14 +62,25 @@ def compile_here(package: Path) -> None:
         cp.sample(target, cp.n_clusters(), sweeps=5, burn_in=2, chains=1, seed=1)
     cp.tune(targets[0], cp.n_clusters(), pairs=60, seed=1)
     cp.consensus(targets[0], replicates=4, seed=1)
+    ship(package)
+
+
+def ship(package: Path, features: list[str] = FEATURES) -> None:
+    """Copy all that this process has compiled into the package, for processors that can do so much."""
+    import gc
+
+    from copartition.core.cache import shipped_name, sources
+    from copartition.core.compiling import Kernel
+    from copartition.core.loading import platform
+
     folder = package / "machine_code"
     folder.mkdir()
     made = [one for one in gc.get_objects() if isinstance(one, Kernel) and one._address and one.file is not None]
     for one in made:
         (folder / f"{shipped_name(one)}.o").write_bytes(one.file.read_bytes())
-    about = {"platform": platform(), "features": FEATURES, "sources": sources()}
+    about = {"platform": platform(), "features": features, "sources": sources()}
     (folder / "about.json").write_text(json.dumps(about, indent=1))
-    print(f"{len(made)} kernels, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB, for {LEVEL}")
+    print(f"{len(made)} kernels, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
