@@ -9,8 +9,8 @@ signatures, so that each kernel is compiled once for all of them. To be read in 
 - `random`, `exponential`, `logarithm`: the random numbers that kernels draw; functions of many numbers at once;
 - `status`, `clusters`, `conditional`: why kernels stop; points leave and join clusters; the law of one point;
 - `matching`, `books`: which clusters of two chains go with each other; how far the chains are apart;
-- `sweeps`, `whole_sweeps`, `proposals`, `split_merge`, `in_place`, `joint_updates`, `numbers`: the moves of one chain and
-  of two;
+- `sweeps`, `whole_sweeps`, `proposals`, `split_merge`, `in_place`, `joint_updates`, `numbers`: the moves, of one chain
+  and of two;
 - `steps`, `starts`: a step, which is a list of moves; where chains begin;
 - `batch`, `estimator`: replicates of the unbiased estimator, and pairs that are watched until they meet.
 """

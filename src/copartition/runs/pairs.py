@@ -59,9 +59,13 @@ class PairJob:
     keeps_distances: bool
     columns: np.ndarray
 
+    def prepare(self) -> None:
+        """Compile what is going to be used."""
+        self.job.prepare()
+
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Meetings, None]:
         """Run some pairs, one after another, in this thread."""
-        self.job.prepare()
+        self.prepare()
         keeps_diary = self.keeps_distances or len(self.columns) > 0
         runner = Runner(self.job, numbers, keeps_diary, times_parts=True)
         runner.run(pause)

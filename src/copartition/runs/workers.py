@@ -136,6 +136,8 @@ def _processes(executor: Any, task: Task) -> Iterator[Workers]:
             f"The run cannot be sent to other processes ({error}): define functions at the top of a module, not inside "
             "other functions."
         ) from None
+    if hasattr(task, "prepare"):
+        task.prepare()  # once, here: the processes find the machine code in the cache
     folder = Path(tempfile.mkdtemp(prefix="copartition-"))
     path = folder / "task.pickle"
     path.write_bytes(packed)
