@@ -227,9 +227,9 @@ class Estimate(Replicates):
             lines.append(f"... and {len(self.components) - rows} more components")
         settings = {key: value for key, value in self.made_by["settings"].items() if key != "max_sweeps"}
         step = self.made_by["step"]
-        settings["split_merge"] = step["split_merge"]
-        if step["joint_updates"]:
-            settings["joint_updates"] = step["joint_updates"]["number"]
+        for name, part in step.items():
+            if name != "coupling" and part is not None:
+                settings[name] = part["number"] if isinstance(part, dict) else part
         coupled = self.meeting_times - self.lag
         lines.append(
             f"{len(self.values)} replicates, {step['coupling']}, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -69,6 +69,25 @@ class Step:
             object.__setattr__(self, "split_merge", integer("split_merge", self.split_merge, 0))
         if self.joint_updates is not None:
             object.__setattr__(self, "joint_updates", as_joint_updates(self.joint_updates))
+
+    def __str__(self) -> str:
+        parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
+
+    def completed_by(self, other: Step) -> Step:
+        """Return the step with the parts of another one where it has none."""
+        mine, others = vars(self), vars(other)
+        return Step(**{name: others[name] if mine[name] is None else mine[name] for name in mine})
+
+    def described(self) -> dict[str, Any]:
+        """Return its parts as text and numbers, which files can keep."""
+        return {name: _described(value) for name, value in vars(self).items()}
+
+
+def _described(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(value).items()}
+    return repr(value) if isinstance(value, Coupling) else value
 
 
 @dataclass(frozen=True)

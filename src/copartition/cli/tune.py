@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -64,14 +63,11 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
 
 
 def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:
-    updates: Any = t.step.joint_updates
     return {
         "lag": t.lag,
         "burn_in": t.burn_in,
         "min_sweeps": t.min_sweeps,
-        "coupling": repr(t.coupling),
-        "split_merge": t.split_merge,
-        "joint_updates": None if updates is None else asdict(updates),
+        **t.step.described(),
         "init": str(t.init),
         "inefficiency": t.inefficiency,
         "sweeps": t.sweeps,

@@ -156,11 +156,9 @@ class Tuned(Displayed):
         shown = ", ".join(
             f"{name} {error:.2g}" for name, error in list(zip(self.components, errors, strict=True))[:4]
         ) + (" and more" if len(self.components) > 4 else "")
-        updates = "" if self.step.joint_updates is None else f", joint_updates {self.step.joint_updates}"
         return "\n".join(
             [
-                f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}; "
-                f"coupling {self.coupling!r}, split_merge {self.split_merge}{updates}",
+                f"lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}; {self.step}",
                 *[f"- {reason}" for reason in self.reasons],
                 *([] if self.modes is None else [f"- {self.modes.finding}"]),
                 f"A replicate costs about {self.sweeps:.0f} sweeps and {self.seconds:.2g} CPU seconds.",
@@ -174,9 +172,7 @@ class Tuned(Displayed):
         return draw(self, ax=ax)
 
     def __repr__(self) -> str:
-        moves = f"coupling={self.coupling!r}, split_merge={self.split_merge}"
-        moves += "" if self.step.joint_updates is None else f", joint_updates={self.step.joint_updates}"
-        return f"<Tuned: lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}, {moves}>"
+        return f"<Tuned: lag={self.lag}, burn_in={self.burn_in}, min_sweeps={self.min_sweeps}; {self.step}>"
 
     def __str__(self) -> str:
         return self.summary()

@@ -120,12 +120,7 @@ def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, 
     if not isinstance(settings, Tuned):
         raise TypeError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
     if given.coupling is None:  # otherwise it is the whole step
-        known = settings.step
-        given = Step(
-            known.coupling,
-            known.split_merge if given.split_merge is None else given.split_merge,
-            known.joint_updates if given.joint_updates is None else given.joint_updates,
-        )
+        given = given.completed_by(settings.step)
     return Choice(
         _settings(how, settings.burn_in, settings.min_sweeps, settings.lag),
         resolve(target, given),

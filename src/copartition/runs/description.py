@@ -10,7 +10,6 @@ import numpy as np
 
 from copartition._version import __version__
 from copartition.chains.start import describe_start
-from copartition.chains.step import BoundStep
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel
 from copartition.diagnostics.modes import Modes
@@ -27,7 +26,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "functional": ", ".join(f.name for f in job.functionals),
         "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in job.functionals]),
         "functionals": [_about(f) for f in job.functionals],
-        "step": describe_step(job.step),
+        "step": job.step.resolved.described(),
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
         "same_start": job.start.is_fixed,
@@ -36,14 +35,6 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
     }
-
-
-def describe_step(step: BoundStep) -> dict[str, Any]:
-    """Return what chains do in a step; lists of near points follow from the target."""
-    about = None
-    if (updates := step.joint_updates) is not None:
-        about = asdict(updates) | {"points": None if updates.points is None else list(updates.points)}
-    return {"coupling": repr(step.coupling), "split_merge": step.split_merge, "joint_updates": about}
 
 
 def describe_modes(modes: Modes | None) -> dict[str, Any]:
