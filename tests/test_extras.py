@@ -19,7 +19,7 @@ from copartition.extras import PACKAGES, MissingPackageError, needed
 from copartition.view import export
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-NOT_FOR_USERS = {"all", "dev", "docs", "test"}
+NOT_FOR_USERS = {"tested", "all", "dev", "docs", "test"}
 
 
 def sentence(by, module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,6 +18,7 @@ import small
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.cli import main
+from copartition.core.announcing import compiling
 from copartition.couplings.path import Path
 from copartition.diagnostics.agreement import MODES, SLOW, adjusted_rand, agreement_of
 from copartition.diagnostics.findings import BAD, verdict_of
@@ -371,6 +373,21 @@ def test_patience_knows_what_others_took_and_who_is_silent(monkeypatch):
     monkeypatch.setattr(patience, "SILENCE", 0.0)
     with pytest.warns(cp.SlowPairsWarning, match="Nothing has ended for 0 s"):
         patience.Patience(lambda pause: None, [])(Pause())
+
+
+def test_compiling_is_not_waiting(monkeypatch):
+    """However long it takes: silence counts from when it has ended."""
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    look = patience.Patience(lambda pause: None, [])
+    with compiling.one():
+        clock[0] += 500.0
+        look(Pause())
+    clock[0] += patience.SILENCE - 1.0
+    look(Pause())
+    clock[0] += 2.0
+    with pytest.warns(cp.SlowPairsWarning, match="Nothing has ended for 61 s"):
+        look(Pause())
 
 
 def test_the_command_line_says_that_it_waits(hasty, tmp_path):
