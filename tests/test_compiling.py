@@ -68,9 +68,15 @@ def test_one_compiled_sweep_serves_every_target_and_coupling():
     assert len(addresses) == 1
 
 
+def not_watched():
+    """The variables of this process without those by which coverage finds others: a copy of the package is not it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+
+
 def run_alone(code, **environment):
-    """What a process of its own prints."""
-    here = os.environ | {"NUMBA_DISABLE_JIT": "0", "PYTHONDONTWRITEBYTECODE": "1"} | environment
+    """What a process of its own prints, which may be one of a copy of the package."""
+    mine = not_watched() if "PYTHONPATH" in environment else os.environ
+    here = mine | {"NUMBA_DISABLE_JIT": "0", "PYTHONDONTWRITEBYTECODE": "1"} | environment
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=here, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done
@@ -423,11 +429,6 @@ def link(path):
 
 
 # --- what is compiled again ------------------------------------------------------------------------------------------
-
-
-def not_watched():
-    """The variables of this process without those by which coverage finds others: a copy of the package is not it."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 
 LOOK = """

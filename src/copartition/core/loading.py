@@ -88,8 +88,9 @@ def link(machine: Machine) -> int | None:
         import_module("numba.core.registry").cpu_target.target_context  # noqa: B018  it brings functions of its own
         if _missing(machine.needs):
             return None
-    machine_of = binding.Target.from_default_triple().create_target_machine()
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine_of)
+    triple = binding.get_process_triple()
+    empty = binding.parse_assembly(f'target triple = "{triple}"')
+    engine = binding.create_mcjit_compiler(empty, binding.Target.from_triple(triple).create_target_machine())
     engine.add_object_file(binding.ObjectFileRef.from_data(machine.code))
     engine.finalize_object()
     _engines.append(engine)

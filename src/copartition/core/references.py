@@ -343,6 +343,12 @@ def _check(builder: Any, index: Any, count: Any) -> None:
     """End the process at an index that is out of bounds, if that was asked for."""
     if CHECKS_BOUNDS:
         with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, count)):
+            text = f"copartition: index %lld of %lld in {builder.function.name}\n\0".encode()
+            say = ir.FunctionType(HALF, (HALF, ir.IntType(8).as_pointer()), var_arg=True)
+            said = cgutils.global_constant(builder, "index", cgutils.make_bytearray(text))
+            where = builder.bitcast(said, ir.IntType(8).as_pointer())
+            arguments = (ir.Constant(HALF, 2), where, index, count)
+            builder.call(cgutils.get_or_insert_function(builder.module, say, "dprintf"), arguments)
             builder.call(builder.module.declare_intrinsic("llvm.trap", (), ir.FunctionType(ir.VoidType(), ())), ())
 
 
@@ -389,10 +395,9 @@ def _stretch(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
     view, stretch = arguments
     part = context.make_helper(builder, types.slice2_type, stretch)
     count = _count(builder, called.args[0], view)
-    stop = builder.select(builder.icmp_signed("<", part.stop, count), part.stop, count)
-    _check(builder, part.start, builder.add(count, ir.Constant(WORD, 1)))
-    first = builder.gep(_data(context, builder, called.args[0], view), [part.start], inbounds=True)
-    return _struct(builder, context.get_value_type(called.return_type), [first, builder.sub(stop, part.start)])
+    start, stop = (builder.select(builder.icmp_signed("<", end, count), end, count) for end in (part.start, part.stop))
+    first = builder.gep(_data(context, builder, called.args[0], view), [start], inbounds=True)
+    return _struct(builder, context.get_value_type(called.return_type), [first, builder.sub(stop, start)])
 
 
 @lower_builtin(operator.setitem, View, types.int64, types.Any)
