@@ -14,11 +14,13 @@ numbers are the same.
 from __future__ import annotations
 
 import dis
+import gc
 import inspect
 import logging
 import sys
 import types as python_types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -60,12 +62,25 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
     signature = numba_signature(one.signature, as_numpy)
     if one.from_python:
         function, signature = _entry(function, one), signature.return_type(Block(one.signature, as_numpy))
-    try:
-        compiled = numba.cfunc(signature, **pipeline, **OPTIONS)(function)
-        _compiled.append(compiled)
-    except (NumbaError, NumbaRuntimeError, NameError) as error:
-        raise complaint(one.function, error) from error
+    with _without_collecting():
+        try:
+            compiled = numba.cfunc(signature, **pipeline, **OPTIONS)(function)
+        except (NumbaError, NumbaRuntimeError, NameError) as error:
+            raise complaint(one.function, error) from error
+    _compiled.append(compiled)
     return compiled.address, machine_of(compiled) if pipeline else None
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Let Python not look for garbage meanwhile: Numba makes very many objects, and keeps most of them."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 _compiled: list[Any] = []  # for good: their addresses are known elsewhere
