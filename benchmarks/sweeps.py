@@ -17,16 +17,10 @@ from copartition.chains.pair import advance_pair, start_pair
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
-from copartition.core.room import aligned
+from copartition.core.room import copied
 from copartition.core.state import Chain
 from copartition.targets.base import Target
 from report import Report
-
-
-def copy_of(chain: Chain) -> Chain:
-    sums = aligned(chain.sums.shape)
-    sums[:] = chain.sums
-    return Chain(*[array.copy() for array in chain])._replace(sums=sums)
 
 
 def seconds_of(call: Callable[[], object]) -> float:
@@ -37,7 +31,7 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 def single_seconds(target: Target, chain: Chain, random: np.ndarray, sweeps: int) -> tuple[float, Chain]:
     """Seconds of sweeps from a copy of `chain`, less those of a call that makes none (handing over the arrays)."""
-    chain, random = copy_of(chain), random.copy()
+    chain, random = copied(chain), random.copy()
     call = seconds_of(lambda: advance_chain(target, BoundStep(), chain, random, 0))
     begin = time.perf_counter()
     after = advance_chain(target, BoundStep(), chain, random, sweeps)
