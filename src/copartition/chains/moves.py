@@ -13,7 +13,7 @@ from copartition.core.in_place import move_in_place
 from copartition.core.joint_updates import update_alone, update_together
 from copartition.core.numbers import draw_alone, draw_together
 from copartition.core.proposals import split_merge_alone, split_merge_together
-from copartition.core.room import BlockPlan, room_for_moves, room_for_updates
+from copartition.core.room import UpdatePlan, room_for_moves, room_for_updates
 from copartition.core.split_merge import move_beside
 from copartition.core.state import Model, Room, SplitMerge, Stepper
 from copartition.core.sweeps import sweep_alone, sweep_together
@@ -61,7 +61,7 @@ def split_merge(target: Target, number: int, partners: np.ndarray) -> Move:
     return Move(split_merge_alone, split_merge_together, room, (move,))
 
 
-def joint_updates(plan: BlockPlan) -> Move:
+def joint_updates(plan: UpdatePlan) -> Move:
     """Return updates of several points together."""
     return Move(update_alone, update_together, partial(room_for_updates, plan=plan))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from copartition.core.neighbours import rank_neighbours
-from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, widths_of
+from copartition.core.room import NO_PARTNERS, NO_UPDATES, UpdatePlan, empty_chain, widths_of
 from copartition.targets.base import Target
 from copartition.validation import integer
 
@@ -95,13 +95,13 @@ def partners_of(target: Target) -> np.ndarray:
     return found if found.max(initial=-1) >= 0 else NO_PARTNERS
 
 
-def plan_updates(target: Target, updates: JointUpdates) -> BlockPlan:
+def plan_updates(target: Target, updates: JointUpdates) -> UpdatePlan:
     """Return joint updates as kernels take them, with the lists of near points."""
     anchors = np.arange(target.n_points) if updates.points is None else np.array(updates.points, dtype=np.int64)
     anchors = anchors[target.constraint.labels[anchors] < 0]  # others stay
     if len(anchors) == 0:
-        return NO_BLOCKS
+        return NO_UPDATES
     most = min(updates.most, len(anchors))
     near = np.full((target.n_points, most), -1, dtype=np.int32)
     near[anchors] = nearest(target, anchors, _compared(anchors), most)
-    return BlockPlan(updates.number, updates.tries, min(updates.least, most), most, anchors, near)
+    return UpdatePlan(updates.number, updates.tries, min(updates.least, most), most, anchors, near)

@@ -11,7 +11,7 @@ from copartition.chains import moves
 from copartition.chains.moves import Move
 from copartition.chains.neighbours import JointUpdates, as_joint_updates
 from copartition.core.compiling import Kernel
-from copartition.core.room import NO_BLOCKS, NO_PARTNERS, BlockPlan, empty_chain, widths_of
+from copartition.core.room import NO_PARTNERS, NO_UPDATES, UpdatePlan, empty_chain, widths_of
 from copartition.core.state import Chain, Coupled, Stepper
 from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain
 from copartition.couplings import check_coupling
@@ -100,13 +100,13 @@ class BoundStep:
         Its coupling is a `Coupling`, its `split_merge` a number, its `joint_updates` a `JointUpdates` or None.
     partners : int32 array
         Near points for split-merge moves; none: any two points make a move.
-    plan : BlockPlan
+    plan : UpdatePlan
         The joint updates.
     """
 
     resolved: Step = Step(Independent(), 0)
     partners: np.ndarray = field(default_factory=lambda: NO_PARTNERS, repr=False)
-    plan: BlockPlan = field(default=NO_BLOCKS, repr=False)
+    plan: UpdatePlan = field(default=NO_UPDATES, repr=False)
 
     def moves(self, target: Target) -> list[Move]:
         """Return the moves of the step, in their order: a sweep first, draws of hyperparameters last."""

@@ -11,7 +11,7 @@ from copartition.chains.chain import advance_chain, chain_at, with_numbers
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import BoundStep
-from copartition.core.room import NO_BLOCKS
+from copartition.core.room import NO_UPDATES
 from copartition.core.state import Chain, Stepper
 from copartition.core.tempering import draw_uniform
 from copartition.targets.base import Target
@@ -43,7 +43,7 @@ def tempered_stepper(target: Target, step: BoundStep, beta: float) -> Stepper:
     """Return what a chain does at the power `beta` in place of `step`: all but joint updates, with room of its own."""
     if beta == 1.0:
         return step.stepper(target)
-    return replace(step, plan=NO_BLOCKS).stepper(target)
+    return replace(step, plan=NO_UPDATES).stepper(target)
 
 
 def swap_probability(beta: float, below: float, log_likelihood: float, log_likelihood_below: float) -> float:

@@ -189,7 +189,7 @@ def grown_pair(pair: Pair) -> Pair:
     return larger
 
 
-class BlockPlan(NamedTuple):
+class UpdatePlan(NamedTuple):
     """The joint updates of a step: see `copartition.core.state.JointUpdates`."""
 
     number: int
@@ -200,7 +200,7 @@ class BlockPlan(NamedTuple):
     near: np.ndarray
 
 
-NO_BLOCKS = BlockPlan(0, 0, 0, 0, np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int32))
+NO_UPDATES = UpdatePlan(0, 0, 0, 0, np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int32))
 MANY_COLUMNS = 20  # from which split-merge moves deal points out in the order of their certainty
 NO_PARTNERS = np.zeros((0, 0), dtype=np.int32)
 
@@ -223,7 +223,7 @@ def room_for_moves(model: Model, move: Any, number: int, partners: np.ndarray = 
     )
 
 
-def room_for_updates(model: Model, plan: BlockPlan) -> JointUpdates:
+def room_for_updates(model: Model, plan: UpdatePlan) -> JointUpdates:
     """Return room for the joint updates of a step."""
     n_points, most, widths = len(model.log_size) - 1, plan.most, widths_of(model)
     return JointUpdates(
@@ -238,7 +238,7 @@ def room_for_updates(model: Model, plan: BlockPlan) -> JointUpdates:
     )
 
 
-def _empty_deals(plan: BlockPlan) -> Deals:
+def _empty_deals(plan: UpdatePlan) -> Deals:
     ways, most = plan.tries + 1, plan.most
     return Deals(
         rows=np.zeros((ways, most), dtype=np.int64),

@@ -14,7 +14,7 @@ from copartition.chains.neighbours import JointUpdates, partners_of, plan_update
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import BoundStep, Step, check_split_merge, objection_to_moves
 from copartition.core.random import stream
-from copartition.core.room import NO_BLOCKS, NO_PARTNERS
+from copartition.core.room import NO_PARTNERS, NO_UPDATES
 from copartition.couplings import check_coupling
 from copartition.couplings.independent import Independent
 from copartition.targets.base import Target
@@ -97,7 +97,7 @@ def bind(target: Target, step: Step) -> BoundStep:
     return replace(
         bound,
         partners=partners_for(target) if bound.split_merge else NO_PARTNERS,
-        plan=NO_BLOCKS if bound.joint_updates is None else plan_updates(target, bound.joint_updates),
+        plan=NO_UPDATES if bound.joint_updates is None else plan_updates(target, bound.joint_updates),
     )
 
 
