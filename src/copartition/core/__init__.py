@@ -5,7 +5,7 @@ signatures, so that each kernel is compiled once for all of them. To be read in 
 
 - `types`, `state`, `room`: the states that kernels take by reference; how they are made and grow;
 - `compiling`, `cache`, `loading`, `announcing`: when a function is compiled, where its machine code is kept and linked;
-- `references`, `parts`, `complaints`: how Numba compiles it, and what is said where it cannot;
+- `references`, `views`, `parts`, `complaints`: how Numba compiles it, and what is said where it cannot;
 - `random`, `exponential`, `logarithm`: the random numbers that kernels draw; functions of many numbers at once;
 - `status`, `clusters`, `conditional`: why kernels stop; points leave and join clusters; the law of one point;
 - `matching`, `books`: which clusters of two chains go with each other; how far the chains are apart;

@@ -37,7 +37,8 @@ from copartition.core import references
 from copartition.core.compiling import Kernel, Part
 from copartition.core.complaints import complaint
 from copartition.core.loading import Machine
-from copartition.core.references import Block, View, array_of, count_up, numba_signature, unpacked
+from copartition.core.references import Block, numba_signature, unpacked
+from copartition.core.views import View, array_of, count_up
 
 logger = logging.getLogger(__name__.partition(".")[0])
 
