@@ -164,6 +164,8 @@ def test_shipped_machine_code_is_used_by_its_own_sources_on_a_processor_that_can
         about.write_text(json.dumps(fitting | wrong))
         assert run(first).stdout.split() == [mean, "True"]
     about.write_text(json.dumps(fitting))
+    changed = "cp.targets.gaussian.isotropic.function.__defaults__ = (7,)"  # something else that it refers to
+    assert run(first.replace("target =", f"{changed}\n        target =", 1)).stdout.split() == [mean, "True"]
     edited = package / "cli" / "__init__.py"
     edited.write_text(edited.read_text() + "\n")
     assert run(first).stdout.split() == [mean, "True"]

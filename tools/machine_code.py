@@ -69,7 +69,7 @@ def ship(package: Path, features: list[str] = FEATURES) -> None:
     """Copy all that this process has compiled into the package, for processors that can do so much."""
     import gc
 
-    from copartition.core.cache import shipped_name, sources
+    from copartition.core.cache import shipped_name, sources, values_of
     from copartition.core.compiling import Kernel
     from copartition.core.loading import platform
 
@@ -78,7 +78,8 @@ def ship(package: Path, features: list[str] = FEATURES) -> None:
     made = [one for one in gc.get_objects() if isinstance(one, Kernel) and one._address and one.file is not None]
     for one in made:
         (folder / f"{shipped_name(one)}.o").write_bytes(one.file.read_bytes())
-    about = {"platform": platform(), "features": features, "sources": sources()}
+    functions = {shipped_name(one): values_of(one) for one in made}
+    about = {"platform": platform(), "features": features, "sources": sources(), "functions": functions}
     (folder / "about.json").write_text(json.dumps(about, indent=1))
     print(f"{len(made)} kernels, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB")
 

@@ -44,13 +44,13 @@ SHIPPED = Path(__file__).resolve().parents[1] / "machine_code"
 def shipped_file(one: Any) -> Path | None:
     """Return the file with machine code of one of this package's functions that came with the package, if it fits.
 
-    It fits if not one source of the package has changed since it was made, and if the processor can run it.
+    It fits if not one source of the package has changed since it was made, no constant that the function refers to is
+    another one, and the processor can run it.
     """
-    function = one.function
-    is_fixed = "<locals>" not in function.__qualname__ or one.made_by is not None
-    if not is_fixed or not (function.__module__ or "").startswith(f"{PACKAGE}.") or not _ships():
+    if not (one.function.__module__ or "").startswith(f"{PACKAGE}."):
         return None
-    return SHIPPED / f"{shipped_name(one)}.o"
+    name = shipped_name(one)
+    return SHIPPED / f"{name}.o" if _shipped().get(name) == values_of(one) else None
 
 
 def shipped_name(one: Any) -> str:
@@ -58,16 +58,24 @@ def shipped_name(one: Any) -> str:
     return f"{one.function.__module__}.{one.function.__qualname__}".translate(NO_NAME)
 
 
+def values_of(one: Any) -> str:
+    """Return a hash of the constants that a function refers to; its code is known by the sources."""
+    return _hash_of(one.function, (*LIBRARIES, CORE), with_code=False).hex()[:20]
+
+
 @lru_cache(maxsize=1)
-def _ships() -> bool:
-    """Tell whether there is machine code with the package that fits it and the processor."""
+def _shipped() -> dict[str, str]:
+    """Return the names of functions whose machine code came with the package, and what their constants were.
+
+    There are none if it was made for other sources, another system, or a processor that can do more than this one.
+    """
     try:
         about = json.loads((SHIPPED / "about.json").read_text())
     except (OSError, ValueError):
-        return False
+        return {}
     is_set = any(setting(name) for name in ("CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK"))
     fits = not is_set and about["platform"] == platform() and set(about["features"]) <= set(features())
-    return fits and about["sources"] == sources()
+    return about["functions"] if fits and about["sources"] == sources() else {}
 
 
 def sources() -> str:
@@ -181,10 +189,10 @@ def digest_of(*parts: bytes) -> str:
     return digest.hexdigest()[:16]
 
 
-def _hash_of(function: Callable[..., Any], known: tuple[str, ...]) -> bytes:
+def _hash_of(function: Callable[..., Any], known: tuple[str, ...], with_code: bool = True) -> bytes:
     """Return a hash of a function and of all that it refers to outside the modules that are `known` otherwise."""
     digest = hashlib.sha256(f"{function.__module__}.{function.__qualname__}".encode())
-    for part in _References(known).of(function):
+    for part in _References(known, with_code).of(function):
         digest.update(part)
     return digest.digest()
 
@@ -192,8 +200,9 @@ def _hash_of(function: Callable[..., Any], known: tuple[str, ...]) -> bytes:
 class _References:
     """What a function refers to: other functions, constants, closures, in whichever file these are."""
 
-    def __init__(self, known: tuple[str, ...]) -> None:
+    def __init__(self, known: tuple[str, ...], with_code: bool) -> None:
         self._known = known
+        self._with_code = with_code
         self._seen: set[int] = set()
 
     def of(self, thing: Any) -> Iterator[bytes]:
@@ -223,7 +232,7 @@ class _References:
         for code in codes:  # grows: functions and comprehensions inside the function
             codes.extend(constant for constant in code.co_consts if isinstance(constant, python_types.CodeType))
         names = sorted({name for code in codes for name in code.co_names})
-        for code in codes:
+        for code in codes if self._with_code else ():  # which other versions of Python write otherwise
             yield code.co_code + repr((code.co_names, code.co_varnames, code.co_freevars)).encode()
             for constant in code.co_consts:
                 if not isinstance(constant, python_types.CodeType):
