@@ -16,6 +16,7 @@ from pathlib import Path
 
 LEVEL = "x86-64-v3"
 FEATURES = ["avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3"]
+WIDTHS = range(1, 11)  # of tables with unknown covariances
 
 
 def pack(wheel: Path) -> None:
@@ -60,6 +61,8 @@ def compile_here(package: Path) -> None:
     for target in targets:
         cp.estimate(target, functionals, **how)
         cp.sample(target, cp.n_clusters(), sweeps=5, burn_in=2, chains=1, seed=1)
+    for width in WIDTHS:  # a kernel each
+        cp.conditional(cp.Mixture(rng.normal(size=(30, width)), cp.NormalInverseWishart()), np.zeros(30, dtype=int), 0)
     cp.tune(targets[0], cp.n_clusters(), pairs=60, seed=1)
     cp.consensus(targets[0], replicates=4, seed=1)
     ship(package)
