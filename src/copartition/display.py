@@ -12,10 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from copartition.extras import needed
 
 if TYPE_CHECKING:
     import pandas
+
+NO_SPREAD = "*"  # beside a number that was the same in all replicates
+MOST_DIGITS = 10  # behind the point
+LARGEST_PLAIN = 1e7  # from which on numbers are written with an exponent
 
 _shown: dict[str, Callable[..., Any]] = {}
 
@@ -56,3 +62,59 @@ def frame_of(columns: Mapping[str, Any], index: str, why: str) -> pandas.DataFra
     30
     """
     return needed("pandas", by=why).DataFrame(dict(columns)).set_index(index)
+
+
+def rounded(value: float, error: float) -> str:
+    """Return a number with as many digits as its standard error calls for: two of the error's own.
+
+    Examples
+    --------
+    >>> rounded(0.306219, 0.0017), rounded(2.2041, 0.087), rounded(1234.5, 21.0), rounded(0.25, 0.0)
+    ('0.3062', '2.204', '1234', '0.25')
+    """
+    if not np.isfinite(error) or error <= 0.0 or not np.isfinite(value):
+        return f"{value:.6g}"
+    digits = 1 - int(np.floor(np.log10(error)))
+    if digits > MOST_DIGITS or max(abs(value), error) >= LARGEST_PLAIN:
+        return f"{value:.6g}"
+    return f"{value:.{max(digits, 0)}f}"
+
+
+def interval_text(value: float, error: float, margin: float) -> str:
+    """Return the ends of an interval, `margin` standard errors to either side; a dash where there is none.
+
+    Examples
+    --------
+    >>> interval_text(0.306219, 0.0017, 1.96), interval_text(1.0, 0.0, 1.96)
+    ('0.3029 to 0.3096', '-')
+    """
+    half = margin * error
+    if not np.isfinite(half) or error <= 0.0:
+        return "-"
+    return f"{rounded(value - half, error)} to {rounded(value + half, error)}"
+
+
+def error_text(error: float) -> str:
+    """Return a standard error; 0, which shows no error but not that there is none, with a mark.
+
+    Examples
+    --------
+    >>> error_text(0.0017), error_text(0.0)
+    ('0.0017', '0 *')
+    """
+    return f"0 {NO_SPREAD}" if error == 0.0 else f"{error:.2g}"
+
+
+def no_spread_sentence(count: int) -> str:
+    """Return what it means that a number was the same in so many replicates.
+
+    Examples
+    --------
+    >>> no_spread_sentence(1000)
+    'the same in all 1,000 replicates: fewer than 0.3 % of replicates differ (95 % confidence), by an unknown amount'
+    """
+    bound = 100 * (1.0 - 0.05 ** (1.0 / count))
+    return (
+        f"the same in all {count:,} replicates: fewer than {bound:.2g} % of replicates differ (95 % confidence), by an "
+        "unknown amount"
+    )

@@ -79,3 +79,11 @@ def pair_at(place: int, count: int) -> tuple[int, int]:
     from_end = count * (count - 1) // 2 - 1 - place
     row = (isqrt(8 * from_end + 1) - 1) // 2
     return count - 2 - row, count - 1 - (from_end - row * (row + 1) // 2)
+
+
+SHARES = ("co_clustering", "memberships", "cluster_similarity", "edge_probability", "largest_clusters")
+
+
+def are_shares(about: Mapping[str, Any]) -> bool:
+    """Tell whether the components of a functional are probabilities or shares, and so lie between 0 and 1."""
+    return about["name"].partition("(")[0] in SHARES or "edges" in about or name_at(about, 0).startswith("P(")

@@ -13,7 +13,7 @@ from copartition.diagnostics import efficiency, robust
 from copartition.diagnostics.agreement import Agreement, agreement_of
 from copartition.diagnostics.findings import Finding, findings_of
 from copartition.diagnostics.missing import Missing, missing_of
-from copartition.display import frame_of
+from copartition.display import NO_SPREAD, error_text, frame_of, interval_text, no_spread_sentence, rounded
 from copartition.results.replicates import Moments, Replicates
 from copartition.results.store import Store
 from copartition.view import export, plots
@@ -207,22 +207,25 @@ class Estimate(Replicates):
             return frame_of(export.summary_columns(self), "component", "as_frame=True")
         shown = self.components[:rows]
         mean, stderr = self.mean[:rows], self.stderr[:rows]
-        half = self.margin() * stderr
         width = max(len(name) for name in shown)
         head, beside = "", [""] * len(shown)
         if self.censored and self.ordinary is not None:
             # Both kinds of averages, side by side: neither is what was asked for.
             head = f"{'ordinary':>12}  {'stderr':>9}  "
             pairs = zip(self.ordinary.mean[:rows], self.ordinary.stderr[:rows], strict=True)
-            beside = [f"{value:12.6g}  {error:9.2g}  " for value, error in pairs]
+            beside = [f"{rounded(value, error):>12}  {error:9.2g}  " for value, error in pairs]
         name_of_mean = "truncated" if self.censored else "mean"
         lines = [
             f"{'':{width}}  {name_of_mean:>12}  {'stderr':>9}  {head}95 % interval{' (truncated)' if head else ''}"
         ]
+        margin = self.margin()
         lines += [
-            f"{name:{width}}  {value:12.6g}  {error:9.2g}  {plain}{value - margin:.6g} to {value + margin:.6g}"
-            for name, value, error, plain, margin in zip(shown, mean, stderr, beside, half, strict=True)
+            f"{name:{width}}  {rounded(value, error):>12}  {error_text(error):>9}  {plain}"
+            f"{interval_text(value, error, margin)}"
+            for name, value, error, plain in zip(shown, mean, stderr, beside, strict=True)
         ]
+        if np.any(stderr == 0.0):
+            lines.append(f"{NO_SPREAD} {no_spread_sentence(len(self.values))}")
         if len(self.components) > rows:
             lines.append(f"... and {len(self.components) - rows} more components")
         settings = {key: value for key, value in self.made_by["settings"].items() if key != "max_sweeps"}

@@ -46,6 +46,8 @@ def export(run: str, output: str, what: str | None) -> None:
         with writing(output):
             files.write(e, output, what or "replicates")
     click.echo(f"Wrote {output}.")
+    for warning in e.warnings:
+        click.echo(warning, err=True)
 
 
 def _load(run: str) -> cp.Estimate:

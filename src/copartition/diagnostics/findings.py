@@ -16,22 +16,29 @@ from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.missing import missing_of
 from copartition.diagnostics.robust import heavy_tail
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
+from copartition.display import interval_text, rounded
+from copartition.names import are_shares
 from copartition.results import Replicates
-from copartition.results.meeting import MANY_AT_START, at_start_sentence, share_at_start
+from copartition.results.meeting import quick_sentence
+from copartition.results.replicates import FEWEST_FOR_INTERVAL
 
-FEW = 30  # replicates below which Student's t may not save an interval
 CLOSE = 0.1  # total variation after the burn-in that is good enough
 SCALARS = 20  # components up to which a functional is told in words, not only in pictures
+WIDE = 0.5  # an interval of a probability that is wider says nothing
+OUTSIDE = 0.05  # by which an interval of a probability may reach below 0 or above 1
+FEW_OF_MANY = 0.01  # share of many components that may be unknown
 AVERAGED = 0.5  # share of its sweeps that a replicate should average over, at least
 
-GOOD, NOTE, CAUTION, DOUBT, BAD = LEVELS = ("good", "note", "caution", "doubt", "bad")
+GOOD, NOTE, CAUTION, DOUBT, BAD, OPEN = LEVELS = ("good", "note", "caution", "doubt", "bad", "open")
 
 HEADLINES = {
     GOOD: "Monte Carlo error is under control for this model.",
     NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
     CAUTION: "These numbers are unbiased for this model, but they could be more certain for the same work.",
-    DOUBT: "These numbers may tell of one mode, or of where the chains started: compare with another start.",
+    DOUBT: "These numbers may describe only a part of the posterior, or the place where the chains started: compare "
+    "with another start and another seed.",
     BAD: "These numbers are biased: do not rely on them.",
+    OPEN: "There is no answer yet: these numbers are far too uncertain to be used.",
 }
 
 
@@ -42,7 +49,7 @@ class Finding:
     Attributes
     ----------
     level : str
-        ``"good"``, ``"note"``, ``"caution"``, ``"doubt"`` or ``"bad"``.
+        ``"good"``, ``"note"``, ``"caution"``, ``"doubt"``, ``"bad"`` (biased) or ``"open"`` (no answer yet).
     title : str
         What it is about, in two or three words.
     text : str
@@ -59,7 +66,7 @@ class Finding:
     @property
     def is_warning(self) -> bool:
         """Whether it speaks against the estimate."""
-        return self.level in (CAUTION, DOUBT, BAD)
+        return self.level in (CAUTION, DOUBT, BAD, OPEN)
 
     def __str__(self) -> str:
         biased = ", BIASED" if self.level == BAD else ""
@@ -96,7 +103,7 @@ class Verdict:
 def verdict_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> Verdict:
     """Return the verdict on an estimate, and on the consensus clusterings made from it."""
     findings = findings_of(e, clusters)
-    answers = [_answer(part) for part in e.parts() if len(part.components) <= SCALARS]
+    answers = [_answer(part) for part in e.parts() if len(part.components) <= SCALARS and not _is_open(part)]
     return Verdict(HEADLINES[_worst(findings)], answers, findings)
 
 
@@ -107,13 +114,42 @@ def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Findi
     if e.made_by.get("ordinary"):
         return [Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only.")]
     late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
-    return [*_meetings(e), *_modes(e), *_chains(e, late), *_tails(e, late), *_number(e), *_spread(clusters)]
+    look = _look(e)
+    found = [*_open(e), *_meetings(e), *look, *_quick(e, look), *_constant(e, look)]
+    trusted = not any(finding.level == DOUBT for finding in found)
+    return [*found, *_chains(e, late, trusted), *_tails(e, late), *_number(e), *_spread(clusters)]
 
 
-def _modes(e: Replicates) -> list[Finding]:
-    """Return what a look for hidden modes found, if there was one before the run."""
+def _look(e: Replicates) -> list[Finding]:
+    """Return what chains from other starts, or a look for hidden modes, found."""
     found = e.made_by.get("modes")
     return [] if found is None else [Finding(**found)]
+
+
+def _is_backed(look: Sequence[Finding]) -> bool:
+    """Tell whether chains from other starts agree with an estimate."""
+    return any(finding.level == GOOD for finding in look)
+
+
+def _open(e: Replicates) -> list[Finding]:
+    """Return which probabilities are not known at all."""
+    names = [part.made_by["functional"] for part in e.parts() if _is_open(part)]
+    if not names:
+        return []
+    text = (
+        f"the intervals of {', '.join(names)} are wider than {WIDE} or reach below 0 or above 1: {len(e.values)} "
+        "replicates with these settings do not determine these probabilities."
+    )
+    return [Finding(OPEN, "No answer yet", text, "Run more replicates, or let copartition tune choose the settings.")]
+
+
+def _is_open(part: Replicates) -> bool:
+    """Tell whether the probabilities of a functional are unknown: of a few any, of many more than a few."""
+    if len(part.values) < 2 or not are_shares(part.functionals[0]):
+        return False
+    mean, half = part.mean, part.margin(few=True) * part.stderr
+    unknown = (2 * half > WIDE) | (mean - half < -OUTSIDE) | (mean + half > 1.0 + OUTSIDE)
+    return bool(unknown.mean() > FEW_OF_MANY if len(unknown) > SCALARS else unknown.any())
 
 
 def _worst(findings: Sequence[Finding]) -> str:
@@ -121,13 +157,18 @@ def _worst(findings: Sequence[Finding]) -> str:
 
 
 def _answer(part: Replicates) -> str:
-    low, high = part.interval()
     is_law = part.components[0].startswith("P(")  # of which the likeliest is told
     i = int(np.argmax(part.mean)) if is_law else 0
     what = f"probability of {part.components[i][2:-1]}" if is_law else f"mean of {part.components[i]}"
-    if part.censored:
-        return f"Truncated, and so biased, the estimate of the posterior {what} is {part.mean[i]:.6g}."
-    return f"The posterior {what} is {part.mean[i]:.6g}, with 95 % interval {low[i]:.6g} to {high[i]:.6g}."
+    mean, error = float(part.mean[i]), float(part.stderr[i])
+    value = rounded(mean, error)
+    if part.is_biased:
+        return f"The estimate of the posterior {what} is {value}, and biased."
+    if error == 0.0:
+        return f"The posterior {what} was {value} in every replicate, so that its error is not known."
+    interval = interval_text(mean, error, part.margin())
+    known = f"with 95 % interval {interval}" if interval != "-" else f"with standard error {error:.2g}"
+    return f"The posterior {what} is {value}, {known}."
 
 
 def _meetings(e: Replicates) -> list[Finding]:
@@ -146,12 +187,7 @@ def _meetings(e: Replicates) -> list[Finding]:
         advice = "" if seen else "Run again with a larger max_sweeps, or without one."
         found += [Finding(BAD, f"Truncated at {cap} sweeps", text, advice), *seen]
     if e.unfinished:
-        text = (
-            f"the run was interrupted while {e.unfinished} replicates were under way. These are slow ones, so what is "
-            "there is biased."
-        )
-        advice = "Run the same command or call on the store again: it goes on where it stopped."
-        found.append(Finding(BAD, "Unfinished", text, advice))
+        found.append(_interrupted(e))
     if found:
         return found
     coupled = e.sweeps_to_meet
@@ -159,7 +195,25 @@ def _meetings(e: Replicates) -> list[Finding]:
         f"All {count} pairs of chains met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
         f"most, so the estimate is unbiased{_stopped(e)}."
     )
-    return [Finding(GOOD, "Meetings", text), *_at_start(e)]
+    return [Finding(GOOD, "Meetings", text)]
+
+
+def _interrupted(e: Replicates) -> Finding:
+    """Return what is missing of a run that was stopped before its end."""
+    ended, under_way = len(e.values), e.under_way
+    text = (
+        f"{e.wanted:,} replicates were asked for and {ended:,} ended. Those under way when the run stopped are left "
+        "out, and they are slower than the others, so what is there is biased"
+    )
+    if under_way:
+        text += (
+            f" (at least {under_way:,} were under way, {100 * under_way / (ended + under_way):.2g} % of those begun)"
+        )
+    advice = (
+        "Run the same command or call on the store again: it goes on where it stopped, and is unbiased when all have "
+        "ended. For an unbiased answer at a given time use estimate_within."
+    )
+    return Finding(BAD, "Interrupted", f"{text}.", advice)
 
 
 def _unmet(e: Replicates) -> list[Finding]:
@@ -183,17 +237,34 @@ def _unmet(e: Replicates) -> list[Finding]:
     return [Finding(CAUTION, "Chains agree, the coupling is slow", text, advice)]
 
 
-def _at_start(e: Replicates) -> list[Finding]:
-    """Return whether so many chains were still at their start that their meetings mean little."""
-    share = share_at_start(e.meeting_times, e.lag) if e.made_by.get("same_start") else 0.0
-    if share <= MANY_AT_START:
+def _quick(e: Replicates, look: Sequence[Finding]) -> list[Finding]:
+    """Return that most pairs met at once, where nothing else shows that chains find the posterior."""
+    sentence = quick_sentence(e.meeting_times, e.lag)
+    if not sentence or any(finding.level == DOUBT for finding in look):
         return []
-    text = at_start_sentence(share, e.lag)
+    if _is_backed(look):
+        return [Finding(GOOD, "Quick meetings", f"{sentence} It is the chains from other starts that speak for it.")]
     advice = (
-        f"Start elsewhere (init='sequential') and compare the answers, or take a larger lag than {e.lag} and more "
-        "split_merge moves."
+        "Start elsewhere (init='sequential'), with another seed, and compare the answers; or let copartition tune "
+        "choose the settings."
     )
-    return [Finding(DOUBT, "Chains at their start", text, advice)]
+    return [Finding(DOUBT, "Quick meetings", sentence, advice)]
+
+
+def _constant(e: Replicates, look: Sequence[Finding]) -> list[Finding]:
+    """Return which components were the same in all replicates, where nothing else speaks for them."""
+    if len(e.values) < 2 or _is_backed(look):
+        return []
+    names, count = [], 0
+    for part in e.parts():
+        same = np.flatnonzero(part.stderr == 0.0)
+        count += len(same)
+        names += [part.components[i] for i in same[:1].tolist()]
+    if not count:
+        return []
+    more = f" and {count - 1:,} more" if count > 1 else ""
+    text = f"all replicates gave the same value of {names[0]}{more}, which shows no error, not that there is none."
+    return [Finding(DOUBT, "No spread", text, "Compare with another init and another seed.")]
 
 
 def _stopped(e: Replicates) -> str:
@@ -203,15 +274,15 @@ def _stopped(e: Replicates) -> str:
     return ", but for the little that stopping at a given precision leaves: less than a tenth of a standard error"
 
 
-def _chains(e: Replicates, late: np.ndarray) -> list[Finding]:
+def _chains(e: Replicates, late: np.ndarray, trusted: bool) -> list[Finding]:
     """Return whether chains are long enough; one thing at a time, because a longer burn-in changes the rest."""
     if e.censored:
         return []
-    found = _burn_in(e, late)
+    found = _burn_in(e, late, trusted)
     return [found] if found.is_warning else [found, *_horizon(e)]
 
 
-def _burn_in(e: Replicates, late: np.ndarray) -> Finding:
+def _burn_in(e: Replicates, late: np.ndarray, trusted: bool) -> Finding:
     burn_in = e.made_by["settings"]["burn_in"]
     text = (
         f"After the burn-in of {burn_in} sweeps {100 * late.mean():.3g} % of the replicates still needed a correction"
@@ -220,7 +291,7 @@ def _burn_in(e: Replicates, late: np.ndarray) -> Finding:
     if e.completed is None:  # under a deadline not every pair is known
         bound = tv_bound(e, burn_in)
         distance = bound.value[0]
-        if distance < 1.0:
+        if distance < 1.0 and trusted:
             text += f", and a chain is {_within(distance, bound.high[0])}"
     if distance <= CLOSE:
         return Finding(GOOD, "Burn-in", f"The chains are long enough. {text}.")
@@ -287,9 +358,12 @@ def _tails(e: Replicates, late: np.ndarray) -> list[Finding]:
 
 def _number(e: Replicates) -> list[Finding]:
     found = []
-    if len(e.values) < FEW:
-        text = f"There are only {len(e.values)} replicates, too few for the interval to be relied on."
-        found.append(Finding(CAUTION, "Few replicates", text, "Run more replicates."))
+    if len(e.values) < FEWEST_FOR_INTERVAL:
+        text = (
+            f"There are only {len(e.values)} replicates. The standard error is rough, and there is no interval: from "
+            "so few it would often miss."
+        )
+        found.append(Finding(CAUTION, "Few replicates", text, f"Run at least {FEWEST_FOR_INTERVAL} replicates."))
     if not e.made_by.get("precision", {}).get("reached", True):
         text = "The precision that was asked for was not reached with as many replicates as there may be."
         found.append(Finding(CAUTION, "Precision not reached", text, "Raise replicates."))

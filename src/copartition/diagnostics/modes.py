@@ -268,17 +268,17 @@ def log_density_gaps(ordinary: Seen, tempered: Seen) -> Gaps:
 
 def co_clustering_gaps(ordinary: Seen, tempered: Seen) -> Gaps:
     """Return how far chains are apart in how often two points are together, on average over pairs of points."""
-    return _gaps(ordinary, tempered, together, MATTERS_TOGETHER)
+    return _gaps(ordinary, tempered, lambda seen: shares_together(seen.members), MATTERS_TOGETHER)
 
 
-def together(seen: Seen) -> np.ndarray:
-    """Return how often two points are together, a row of all pairs for each chain."""
-    n_chains, times, n_points = seen.members.shape
+def shares_together(members: np.ndarray) -> np.ndarray:
+    """Return how often two points are together, a row of all pairs for each chain (chains, times, points)."""
+    n_chains, times, n_points = members.shape
     pairs = np.triu_indices(n_points, 1)
     shares = np.zeros((n_chains, len(pairs[0])))
-    clusters = np.arange(seen.members.max() + 1)
-    for row, members in zip(shares, seen.members, strict=True):
-        belongs = (members.T[:, :, None] == clusters).reshape(n_points, -1).astype(np.float32)
+    clusters = np.arange(members.max() + 1)
+    for row, of_chain in zip(shares, members, strict=True):
+        belongs = (of_chain.T[:, :, None] == clusters).reshape(n_points, -1).astype(np.float32)
         row[:] = (belongs @ belongs.T)[pairs]  # whole numbers, far below those that are rounded
     return shares / times
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-MANY_AT_START = 0.5  # share of chains that have not left their start from which meetings mean little
+MANY_AT_START = 0.5  # share of pairs from which on quick meetings, or chains at their start, are worth a word
+QUICK = 2  # coupled sweeps within which a meeting says nothing about the posterior
 
 
 def share_at_start(meeting_times: np.ndarray, lag: int) -> float:
@@ -21,12 +22,14 @@ def share_at_start(meeting_times: np.ndarray, lag: int) -> float:
     return float(np.mean(meeting_times == lag)) if len(meeting_times) else 0.0
 
 
-def at_start_sentence(share: float, lag: int) -> str:
-    """Return what such a share means, in words."""
+def quick_sentence(meeting_times: np.ndarray, lag: int) -> str:
+    """Return what it means that most pairs met at once, in words; nothing if they did not."""
+    share = float(np.mean(meeting_times <= lag + QUICK)) if len(meeting_times) else 0.0
+    if share <= MANY_AT_START:
+        return ""
     return (
-        f"{100 * share:.3g} % of the pairs met with no coupled sweep, because their first chain was still where all "
-        f"chains start after {lag} sweeps. Either nearly all of the posterior is there, or chains do not leave: their "
-        "meetings do not tell."
+        f"{100 * share:.3g} % of the pairs met within {QUICK} sweeps of being coupled. That alone shows nothing: "
+        "chains that have not left their start meet at once too."
     )
 
 
@@ -113,8 +116,8 @@ class MeetingTimes(Displayed):
                 f"NOT MET: {self.censored} of {len(coupled)} pairs within {self.max_sweeps} sweeps; "
                 "they count with the cap, so the true values are larger."
             )
-        if self.at_start > MANY_AT_START:
-            lines.append(f"AT THEIR START: {at_start_sentence(self.at_start, self.lag)}")
+        if quick := quick_sentence(self.meeting_times, self.lag):
+            lines.append(f"QUICK: {quick}")
         return "\n".join(lines)
 
     def numbers(self) -> dict[str, str | float]:

@@ -14,6 +14,8 @@ from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
 from copartition.results.unmet import Unmet
 from copartition.validation import confidence
 
+FEWEST_FOR_INTERVAL = 100  # replicates; of fewer, intervals by Student's t often miss: see docs/evidence.md
+
 
 class Outcomes(NamedTuple):
     """The outcomes of some replicates, as they come in.
@@ -234,7 +236,10 @@ class Replicates(Displayed):
         return self.values
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of a confidence interval for each component, by Student's t.
+        """Return the ends of a confidence interval for each component, by Student's t; NaN below 100 replicates.
+
+        Intervals from fewer replicates often miss, because the few that are far from the others may not be among them
+        (measured in docs/evidence.md).
 
         Parameters
         ----------
@@ -244,11 +249,21 @@ class Replicates(Displayed):
         mean, half = self.mean, self.margin(level) * self.stderr
         return mean - half, mean + half
 
-    def margin(self, level: float = 0.95) -> float:
-        """Return how many standard errors a confidence interval goes to either side."""
+    def margin(self, level: float = 0.95, *, few: bool = False) -> float:
+        """Return how many standard errors a confidence interval goes to either side; NaN below 100 replicates.
+
+        Parameters
+        ----------
+        level : float
+        few : bool
+            Return it for any number of replicates.
+        """
         from scipy.special import stdtrit
 
-        return float(stdtrit(max(len(self.values) - 1, 1), 0.5 + confidence(level) / 2))
+        level = confidence(level)
+        if len(self.values) < FEWEST_FOR_INTERVAL and not few:
+            return float("nan")
+        return float(stdtrit(max(len(self.values) - 1, 1), 0.5 + level / 2))
 
     @property
     def lag(self) -> int:
@@ -261,9 +276,20 @@ class Replicates(Displayed):
         return int(np.sum(~self.met))
 
     @property
+    def wanted(self) -> int:
+        """Number of replicates that were asked for; where it is not known, of those that were begun."""
+        begun = 0 if self.numbers is None or not len(self.numbers) else int(self.numbers.max()) + 1
+        return max(len(self.values), begun, int(self.made_by.get("wanted", 0)))
+
+    @property
     def unfinished(self) -> int:
-        """Number of replicates that were under way when a run was interrupted: slow ones, so this is a bias."""
-        if self.numbers is None or len(self.numbers) == 0:
+        """Number of replicates that were asked for and have not ended: the run was interrupted, or goes on."""
+        return self.wanted - len(self.values)
+
+    @property
+    def under_way(self) -> int:
+        """Number of replicates known to have been under way when a run was interrupted: later ones had ended."""
+        if self.numbers is None or not len(self.numbers):
             return 0
         return int(self.numbers.max()) + 1 - len(self.numbers)
 

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from copartition.chains.start import check_start, read_init
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
-from copartition.diagnostics.modes import Modes
+from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, bind_all
 from copartition.runs.defaults import BURN_IN, LAG, MIN_SWEEPS, bind, given_step, resolve
@@ -84,14 +84,14 @@ class Choice:
     step : Step
         Resolved for the target.
     init : str, array of int or Start
-    modes : Modes, optional
-        What the pilot found, if there was one that looked.
+    look : Finding, optional
+        Whether chains live where the posterior is, if a pilot looked.
     """
 
     settings: Settings
     step: Step
     init: Any
-    modes: Modes | None = None
+    look: Finding | None = None
 
 
 def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, where: Where) -> Choice:
@@ -125,7 +125,7 @@ def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, 
         _settings(how, settings.burn_in, settings.min_sweeps, settings.lag),
         resolve(target, given),
         settings.init if init is None else read_init(target, init),
-        settings.modes,
+        None if settings.modes is None else settings.modes.finding,
     )
 
 

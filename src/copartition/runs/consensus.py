@@ -32,6 +32,7 @@ from copartition.diagnostics.consensus import (
     check_loss,
     consensus_of,
 )
+from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.search import from_draws, from_similarity
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, cluster_similarity, distance_to, memberships
@@ -187,12 +188,12 @@ def consensus(
         draws = _draw(target, choice, effort, replace(where, seed=_seed(seed, 1)))
         candidates = _candidates(draws, loss, effort, starts, seed)
 
-        def run(rule: FixedNumber | UntilPrecise, functionals: list[Functional], part: int) -> Estimate:
+        def run(rule: FixedNumber | UntilPrecise, functionals: list[Functional], part: int, choice: Choice) -> Estimate:
             job = make_job(target, functionals, choice, _seed(seed, part))
             return run_until(replace(rule, most=min(rule.most, most)), job, choice, executor=place, progress=progress)
 
         first_look = replicates if target_stderr is None else min(replicates, FIRST)
-        second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2)
+        second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2, choice)
         order = np.argsort(second.mean[: len(candidates)], kind="stable")
         best = candidates[order[0]]
         functionals = [
@@ -201,7 +202,8 @@ def consensus(
             distance_to(best, "hamming"),
             cluster_similarity(best),
         ]
-        third = run(replace(rule, only=0) if isinstance(rule, UntilPrecise) else rule, functionals, 3)
+        looked = replace(choice, look=Finding(**second.made_by["modes"])) if "modes" in second.made_by else choice
+        third = run(replace(rule, only=0) if isinstance(rule, UntilPrecise) else rule, functionals, 3, looked)
     nodes = getattr(target, "nodes", None) or target.names
     return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
 

@@ -25,14 +25,15 @@ from copartition.functionals import Functional
 from copartition.results import Outcomes
 from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job
 from copartition.runs.defaults import read_step_alone
-from copartition.runs.description import describe
+from copartition.runs.description import describe, describe_look
 from copartition.runs.estimating import ReplicateError
 from copartition.runs.everything import run_all
 from copartition.runs.memory import check_memory
+from copartition.runs.other_starts import compare_starts
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import prepare_chains
-from copartition.runs.workers import Where
+from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer, positive_number, shorten
 
@@ -134,9 +135,12 @@ def estimate_within(
     job = make_job(target, functional, choice, seed, keeps_all=True)
     check_memory(job, workers)
     shifts = _Shifts(job, deadline, unbiased=True)
-    rows = _rows_of(run_all(shifts, workers, executor, progress, "workers", has_cap=False))
-    description = describe(job, choice.init) | {"deadline": repr(deadline)}
-    return Estimate.of(_outcomes(rows), description, completed=np.array([row.completed for row in rows]))
+    with lasting(executor) as place:
+        rows = _rows_of(run_all(shifts, workers, place, progress, "workers", has_cap=False))
+        outcomes = _outcomes(rows)
+        look = describe_look(choice.look or compare_starts(job, outcomes, place))
+    description = describe(job, choice.init) | {"deadline": repr(deadline)} | look
+    return Estimate.of(outcomes, description, completed=np.array([row.completed for row in rows]))
 
 
 class _Shift(NamedTuple):

@@ -12,7 +12,7 @@ from copartition._version import __version__
 from copartition.chains.start import describe_start
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel
-from copartition.diagnostics.modes import Modes
+from copartition.diagnostics.findings import Finding
 from copartition.functionals import Functional
 from copartition.runs.replicates import Job
 
@@ -37,9 +37,9 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
     }
 
 
-def describe_modes(modes: Modes | None) -> dict[str, Any]:
-    """Return what a look for hidden modes found, which says something of a run and determines nothing of it."""
-    return {} if modes is None else {"modes": asdict(modes.finding)}
+def describe_look(finding: Finding | None) -> dict[str, Any]:
+    """Return what a look at other starts or for hidden modes found: it determines nothing of a run."""
+    return {} if finding is None else {"modes": asdict(finding)}
 
 
 def _about(functional: Functional) -> dict[str, Any]:

@@ -17,12 +17,13 @@ from copartition.functionals import Functional
 from copartition.results import Outcomes
 from copartition.results.store import Store
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
-from copartition.runs.description import describe, describe_modes
+from copartition.runs.description import describe, describe_look
 from copartition.runs.following import follow
 from copartition.runs.keeping import Kept, seconds_a_batch
 from copartition.runs.memory import check_memory
+from copartition.runs.other_starts import compare_starts
 from copartition.runs.patience import Patience
-from copartition.runs.progress import Monitor, Running, Watch, bar_for
+from copartition.runs.progress import Monitor, Watch, bar_for
 from copartition.runs.replicates import Failure, Job
 from copartition.runs.schedule import Schedule
 from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
@@ -163,30 +164,36 @@ def run_until(
         raise
     job = replace(job, sums=kept.sums)
     failures: list[Failure] = []
-    wanted = kept.begun
+    wanted, is_new = kept.begun, False
     try:
         with lasting(executor) as place:
             with _reporting(progress, kept) as (announce, watch), workers_for(place, job) as workers:
                 waiting = watch if job.settings.cap else Patience(watch, kept.batches, kept.sweeps_to_meet)
                 while not failures and (more := _more(kept, rule, wanted)) is not None:
-                    wanted = more
+                    wanted, is_new = more, True
                     kept.begin(wanted)
                     announce(wanted)
                     schedule = Schedule(kept.missing(wanted), kept.add, waiting, seconds_a_batch(job))
                     schedule.run(workers)
                     failures = schedule.failures
+            seen = kept.seen(wanted)
+            look: dict[str, Any] = {}
             if not failures:
                 kept.add_courses(follow(job, kept.unmet, place))
-        seen = kept.seen(wanted)
+                look = describe_look(choice.look) or kept.look(is_new) or _look(job, seen.outcomes, place)
         outcome = rule.outcome(seen)
-        modes = describe_modes(choice.modes)
         if kept.store is not None and not failures:
-            kept.store.note({"precision": outcome.get("precision"), **modes})
+            kept.store.note({"precision": outcome.get("precision"), **look})
     finally:
         kept.close()
     if failures:
         raise _error(failures, seen.count, store)
-    return kept.estimate(seen, description | outcome | modes)
+    return kept.estimate(seen, description | outcome | look | {"wanted": wanted})
+
+
+def _look(job: Job, outcomes: Outcomes, place: Any) -> dict[str, Any]:
+    """Return what chains from other starts say of a run whose settings nobody has tried; nothing if pairs are apart."""
+    return describe_look(compare_starts(job, outcomes, place)) if outcomes.met.all() else {}
 
 
 def _more(kept: Kept, rule: FixedNumber | UntilPrecise, wanted: int) -> int | None:
@@ -202,9 +209,7 @@ def _reporting(progress: Any, kept: Kept) -> Iterator[tuple[Callable[[int], None
     if not progress:
         yield lambda total: None, lambda pause: None
         return
-    running = Running()
-    for batch in kept.batches:
-        running.add(batch)
+    running = kept.running()
     if callable(progress):
         totals = [0]
 

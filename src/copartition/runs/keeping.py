@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from copartition.answers import Estimate
+from copartition.names import Names
 from copartition.results import Outcomes
 from copartition.results.replicates import Moments, moments_by_chunk
 from copartition.results.store import Store, StoreError
 from copartition.results.sums import Sums
 from copartition.results.unmet import MOST, Unmet
+from copartition.runs.progress import Running
 from copartition.runs.replicates import Job
 from copartition.runs.schedule import SECONDS_A_BATCH
 
@@ -95,8 +97,14 @@ class Kept:
 
     def begin(self, count: int) -> None:
         """Say that so many replicates are going to be made."""
-        if self.store is not None and self.sums is not None:
-            self.store.note({"begun": count})
+        if self.store is not None:
+            self.store.note({"wanted": count} | ({} if self.sums is None else {"begun": count}))
+
+    def look(self, is_new: bool) -> dict[str, Any]:
+        """Return what an earlier call found at other starts, unless there are new replicates to be compared."""
+        if self.store is None or is_new or "modes" not in self.store.description:
+            return {}
+        return {"modes": self.store.description["modes"]}
 
     def missing(self, count: int) -> Sequence[int]:
         """Return the replicates below `count` that are not there."""
@@ -127,6 +135,14 @@ class Kept:
                 self.store.replace_sums(self.sums)
         end = time.monotonic()
         self._next_write = end + max(SECONDS_BETWEEN_WRITES, (end - begin) / SHARE_OF_WRITING)
+
+    def running(self) -> Running:
+        """Return mean and standard error so far, to be gone on with."""
+        kept = [about for about in self._description["functionals"] if not about.get("streamed")]
+        running = Running(Names(kept), kept[0]["size"] if kept else None)
+        for batch in self.batches:
+            running.add(batch)
+        return running
 
     def sweeps_to_meet(self) -> np.ndarray:
         """Return the coupled sweeps that the pairs took that have met."""

@@ -38,6 +38,7 @@ from copartition.diagnostics.modes import (
 from copartition.partition import canonical
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.everything import run_all
+from copartition.runs.other_starts import dispersed_starts, most_clusters
 from copartition.runs.pacing import Pause
 from copartition.runs.workers import Task, lasting
 from copartition.targets.base import Target
@@ -48,7 +49,6 @@ CHAINS = 8
 EXTENSIONS = 2  # each doubles the tempered chains, while they do not agree
 POINTS = 200  # between which co-clustering is looked at
 MEANS = 10  # clusters of the start by k-means
-MOST_SINGLETONS = 500
 LOOK = int.from_bytes(b"modes", "big")  # of the key of random streams
 OF_LADDER, OF_MEANS, OF_ORDINARY, OF_TEMPERED = range(4)
 
@@ -186,14 +186,15 @@ def look_for_modes(
 
 def different_starts(target: Target, seed: int) -> dict[str, Beginning]:
     """Return starts that have little in common, by name, as far as the prior allows so many clusters."""
-    allowed = _most_clusters(target)
-    numbers = np.arange(target.n_points)
-    means = k_means(target.model.points, min(MEANS, allowed), np.random.default_rng([seed, LOOK, OF_MEANS]))
+    starts = dispersed_starts(target)
+    means = k_means(
+        target.model.points, min(MEANS, most_clusters(target)), np.random.default_rng([seed, LOOK, OF_MEANS])
+    )
     return {
-        "one cluster": Beginning(target.constraint.coarsest()),
-        "sequential": check_start(target, "sequential"),
+        "one cluster": starts["one_cluster"],
+        "sequential": starts["sequential"],
         "k-means": Beginning(target.constraint.applied(means)),
-        "singletons": Beginning(target.constraint.applied(numbers % min(allowed, MOST_SINGLETONS))),
+        "singletons": starts["singletons"],
     }
 
 
@@ -219,12 +220,6 @@ def k_means(points: np.ndarray, k: int, rng: np.random.Generator, rounds: int = 
             [scaled[labels == i].mean(axis=0) if np.any(labels == i) else centre for i, centre in enumerate(centres)]
         )
     return labels
-
-
-def _most_clusters(target: Target) -> int:
-    """Return how many clusters the prior allows."""
-    refused = np.flatnonzero(np.isneginf(target.model.log_new[1:]))
-    return int(min(target.n_points, refused[0] + 1 if refused.size else target.n_points))
 
 
 def _state(target: Target, start: Beginning, levels: int, seed: int, number: int) -> State:

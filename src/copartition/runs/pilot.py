@@ -33,7 +33,7 @@ from copartition.diagnostics.tuning import (
 from copartition.diagnostics.variance import asymptotic_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.results import MeetingTimes
-from copartition.results.meeting import MANY_AT_START, at_start_sentence
+from copartition.results.meeting import MANY_AT_START, quick_sentence
 from copartition.runs.candidates import Candidate, candidate, cheaper_candidates, updating_candidates
 from copartition.runs.defaults import MAX_SWEEPS, given_step, resolve
 from copartition.runs.modes import look_for_modes
@@ -428,7 +428,7 @@ def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, horizon: int, tai
     quantile = least_burn_in(coupled)
     added, at_quantile = (f"{100 * added_variance(k, tail, horizon):.2g} %" for k in (burn_in, quantile))
     work = predicted_inefficiency(burn_in, float(coupled.mean()), tail, horizon)
-    still = [at_start_sentence(last.at_start, last.lag)] if last.at_start > MANY_AT_START else []
+    still = [quick_sentence(coupled, 0)] if last.at_start > MANY_AT_START else []
     longer = f" (with {quantile} it would be {at_quantile})" if burn_in > quantile else ""
     return [
         *_why_this_step(pilot),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from copartition.core.announcing import in_notebook
+from copartition.display import rounded
 from copartition.results import Outcomes
 from copartition.runs.pacing import Glance, Pause
 
@@ -39,9 +40,19 @@ class Bar(Protocol):
 
 
 class Running:
-    """Mean and standard error of the replicates so far, by adding up."""
+    """Mean and standard error of the replicates so far, by adding up.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    names : sequence of str
+        Of the components.
+    first : int, optional
+        The number of components of the first functional, of which one is shown; left out, all.
+    """
+
+    def __init__(self, names: Sequence[str] = (), first: int | None = None) -> None:
+        self._names = names
+        self._first = first
         self.done = 0
         self._total: np.ndarray | float = 0.0
         self._squares: np.ndarray | float = 0.0
@@ -66,7 +77,14 @@ class Running:
     def __str__(self) -> str:
         if self.done < 2:
             return ""
-        return f"{self.mean[0]:.5g} +- {self.stderr[0]:.2g}" + (" ..." if len(self.mean) > 1 else "")
+        errors = self.stderr[: self._first]
+        if not len(errors):
+            return ""
+        i = int(np.argmax(errors))  # the one that still moves
+        name = f"{self._names[i]} " if len(errors) > 1 and len(self._names) else ""
+        if errors[i] == 0.0:
+            return f"{name}{self.mean[i]:.5g} in all replicates so far"
+        return f"{name}{rounded(self.mean[i], errors[i])} +- {errors[i]:.2g}"
 
 
 class Monitor:

@@ -16,7 +16,7 @@ from copartition.chains.step import BoundStep, Step
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.random import stream
 from copartition.core.starts import begin_at, begin_drawn
-from copartition.core.state import Chain
+from copartition.core.state import Chain, Stepper
 from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
 from copartition.functionals import Functional, bind_all
 from copartition.runs.defaults import bind, read_step_alone
@@ -186,7 +186,13 @@ class DrawJob:
 
 
 def advance_by(
-    target: Target, step: BoundStep, chain: Chain, random: np.ndarray, steps: int, chunks: Chunks, pause: Pause
+    target: Target,
+    step: BoundStep | Stepper,
+    chain: Chain,
+    random: np.ndarray,
+    steps: int,
+    chunks: Chunks,
+    pause: Pause,
 ) -> Chain:
     """Let a chain make so many steps, with pauses in between; return it."""
     while steps > 0:

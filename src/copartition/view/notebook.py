@@ -14,17 +14,18 @@ import numpy as np
 
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.evidence import Comparison, Evidence
-from copartition.diagnostics.findings import BAD, CAUTION, DOUBT, GOOD, NOTE, Finding, verdict_of
+from copartition.diagnostics.findings import BAD, CAUTION, DOUBT, GOOD, NOTE, OPEN, Finding, verdict_of
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.diagnostics.variance import asymptotic_variance
+from copartition.display import rounded
 from copartition.results import Draws, MeetingTimes, Replicates
-from copartition.results.meeting import MANY_AT_START, at_start_sentence
+from copartition.results.meeting import quick_sentence
 from copartition.targets.base import Target
 from copartition.view.report.tables import ROWS, making_of, members_of, rows_of, unmet_of
 from copartition.view.report.templating import render
 
-LEVELS = {GOOD: "#2f8f57", NOTE: "#a8741a", CAUTION: "#a8741a", DOUBT: "#a8741a", BAD: "#c9453c"}
+LEVELS = {GOOD: "#2f8f57", NOTE: "#a8741a", CAUTION: "#a8741a", DOUBT: "#a8741a", BAD: "#c9453c", OPEN: "#c9453c"}
 PLAIN = "plain"  # of what has no verdict
 
 
@@ -105,7 +106,9 @@ def _draws(s: Draws) -> Shown:
     chains, kept, _ = s.draws.shape
     names = list(s.components[:ROWS]) or [f"{s.functional}[{i}]" for i in range(min(ROWS, len(s.mean)))]
     errors = np.sqrt(asymptotic_variance(s.draws[:, :, :ROWS]) / (chains * kept))
-    rows = [[name, f"{m:.6g}", f"{error:.2g}"] for name, m, error in zip(names, s.mean, errors, strict=False)]
+    rows = [
+        [name, f"{rounded(m, error)}", f"{error:.2g}"] for name, m, error in zip(names, s.mean, errors, strict=False)
+    ]
     if len(s.mean) > len(rows):
         rows.append([f"… and {len(s.mean) - len(rows):,} more", "", ""])
     return Shown(
@@ -132,9 +135,9 @@ def _meeting_times(m: MeetingTimes) -> Shown:
     numbers = m.numbers()
     count, findings, level = len(m.met), [], GOOD
     headline = f"All {count:,} pairs met."
-    if m.at_start > MANY_AT_START:
-        level = DOUBT
-        findings.append(Finding(DOUBT, "At their start", at_start_sentence(m.at_start, m.lag)))
+    if quick := quick_sentence(m.meeting_times, m.lag):
+        level = CAUTION
+        findings.append(Finding(CAUTION, "Quick meetings", quick))
     if m.censored:
         headline, level = f"{m.censored:,} of {count:,} pairs did not meet within {m.max_sweeps:,} sweeps.", BAD
         findings.append(Finding(BAD, "Not met", "They count with the cap, so the true values are larger."))

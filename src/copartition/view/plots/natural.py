@@ -120,7 +120,7 @@ def _matrix(part: Replicates, *, ax: Axes | None = None) -> Axes:
 def _n_components(part: Replicates, *, ax: Axes | None = None, **more: Any) -> Axes:
     most = len(part.components) - 1
     names = [*[str(k) for k in range(1, most + 1)], f"> {most}"]
-    return labelled(bars(part, ax=ax, names=names, clip=True, **more), "number of components", "probability")
+    return labelled(bars(part, ax=ax, names=names, **more), "number of components", "probability")
 
 
 def _shares(part: Replicates, *, ax: Axes | None = None, **more: Any) -> Axes:

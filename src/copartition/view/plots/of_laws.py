@@ -12,7 +12,7 @@ from copartition.targets.priors import prior_n_clusters
 from copartition.validation import finite_array, shorten
 from copartition.view.axes import axes_for, labelled
 from copartition.view.palette import ACCENT, INK, MUTED
-from copartition.view.plots.of_replicates import bars
+from copartition.view.plots.of_replicates import bars, range_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +101,7 @@ def n_clusters(e: Replicates, *, posterior: Target | None = None, ax: Axes | Non
     if len(laws) != 1:
         raise ValueError(f"e must have probabilities of numbers of clusters, as n_clusters(most=10), got {len(laws)}.")
     counts = np.arange(1, len(laws[0].mean) + 1)
-    ax = bars(laws[0], ax=ax, level=level, names=[*map(str, counts[:-1]), f"> {counts[-2]}"], clip=True)
+    ax = bars(laws[0], ax=ax, level=level, names=[*map(str, counts[:-1]), f"> {counts[-2]}"])
     if posterior is not None:
         if posterior.prior is None:
             raise ValueError(f"posterior must have a prior to be drawn, got {shorten(posterior)}.")
@@ -136,15 +136,15 @@ def hyperparameters(
     about = part.functionals[0]
     edges, number = np.array(about["edges"]), about["number"]
     widths, middles = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-    low, high = (np.clip(end, 0.0, 1.0) / widths for end in part.interval(level))
-    heights = np.clip(part.mean, 0.0, 1.0) / widths
+    low, high = (end / widths for end in part.interval(level))
+    heights = part.mean / widths
     ax.bar(edges[:-1], heights, widths, align="edge", color=MUTED, alpha=0.6, edgecolor="white", label="posterior")
     ax.vlines(middles, low, high, color=INK, lw=1.4, label=f"{100 * level:g} % interval")
     law = None if posterior is None else _law_of(posterior, number)
     if law is not None:
         grid = np.linspace(edges[0], edges[-1], 400)[1:-1]
         ax.plot(grid, np.exp(law.log_density(grid)), "--", color=ACCENT, label="prior")
-    ax.set_ylim(0, 1.1 * max(heights.max(), high.max()))
+    ax.set_ylim(*range_of(heights, low, high))
     ax.set_xlim(edges[0], edges[-1])
     ax.legend(frameon=False)
     return labelled(ax, number, "density")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from copartition.names import are_shares
 from copartition.results import Draws, Replicates
 from copartition.validation import confidence, integer, shorten
 from copartition.view.axes import axes_for, labelled, plain_numbers
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 STRETCHES = 60  # dots of a line
 DECADE = 10.0
+OUTSIDE = 0.05  # by which probabilities may lie outside 0 to 1 before a line shows where 1 is
 
 
 def running(e: Replicates, component: int = 0, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
@@ -103,10 +105,8 @@ def means(e: Replicates, *, ax: Axes | None = None, level: float = 0.95, most: i
     return labelled(ax, f"posterior mean, with {100 * level:g} % interval", "")
 
 
-def bars(
-    e: Replicates, *, ax: Axes | None = None, level: float = 0.95, names: Sequence[str] = (), clip: bool = False
-) -> Axes:
-    """Draw the mean of every component as a bar, with its interval.
+def bars(e: Replicates, *, ax: Axes | None = None, level: float = 0.95, names: Sequence[str] = ()) -> Axes:
+    """Draw the mean of every component as a bar, with its interval, as they are: a probability may lie outside 0 to 1.
 
     Parameters
     ----------
@@ -116,23 +116,29 @@ def bars(
         Of the intervals.
     names : sequence of str, optional
         What is written below the bars; left out, the names of the components.
-    clip : bool
-        Whether components are probabilities, whose bars and intervals end at 0 and 1.
     """
     ax = axes_for(ax)
     names = list(names) or list(e.components)
     if len(names) != len(e.components):
         raise ValueError(f"names must be {len(e.components)}, one a component, got {len(names)}.")
-    ends: list[Any] = [e.mean, *e.interval(level)]
-    mean, low, high = [np.clip(end, 0.0, 1.0) for end in ends] if clip else ends
+    mean, (low, high) = e.mean, e.interval(level)
     places = np.arange(1, len(names) + 1)
     ax.bar(places, mean, color=MUTED, alpha=0.6, width=0.7, label="posterior")
-    ax.vlines(places, low, high, color=INK, lw=1.4, label=f"{100 * level:g} % interval")
+    label = f"{100 * level:g} % interval" if np.isfinite(low).all() else ""
+    ax.vlines(places, low, high, color=INK, lw=1.4, label=label)
     turn = 30 if max(map(len, names)) > 40 / len(names) else 0
     ax.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", parse_math=False)
-    ax.set_ylim(min(0.0, float(low.min())), 1.18 * max(float(high.max()), 1e-12))  # room for the legend
+    ax.set_ylim(*range_of(mean, low, high))
+    if are_shares(e.functionals[0]) and max(mean.max(), np.nanmax(high, initial=0.0)) > 1.0 + OUTSIDE:
+        ax.axhline(1.0, color=MUTED, lw=0.8, linestyle=":")
     ax.legend(frameon=False)
     return labelled(ax, "", "posterior mean")
+
+
+def range_of(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+    """Return the ends of an axis for bars with intervals, where there are any, and room for a legend."""
+    ends = np.concatenate([[0.0, 1e-12], mean, low[np.isfinite(low)], high[np.isfinite(high)]])
+    return float(ends.min()), 1.18 * float(ends.max())
 
 
 def chains(s: Draws, component: int = 0, *, ax: Axes | None = None, most: int = 6) -> Axes:

@@ -10,6 +10,7 @@ from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.consensus import UNSURE, Consensus
 from copartition.diagnostics.findings import BAD, CAUTION
 from copartition.diagnostics.missing import missing_of
+from copartition.display import NO_SPREAD, error_text, interval_text, no_spread_sentence, rounded
 from copartition.results import Replicates
 
 ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
@@ -61,12 +62,14 @@ def _both_averages(e: Replicates, steps: np.ndarray, bounds: np.ndarray) -> list
         plain = part.ordinary
         for c in range(shown):
             step = steps[begin + c]
-            known = plain is not None and np.isfinite(plain.mean[c])
+            ordinary = "not kept"
+            if plain is not None and np.isfinite(plain.mean[c]):
+                ordinary = f"{rounded(plain.mean[c], plain.stderr[c])} ± {plain.stderr[c]:.2g}"
             rows.append(
                 [
                     part.components[c],
-                    f"{part.mean[c]:.6g} ± {part.stderr[c]:.2g}",
-                    f"{plain.mean[c]:.6g} ± {plain.stderr[c]:.2g}" if plain and known else "not kept",
+                    f"{rounded(part.mean[c], part.stderr[c])} ± {error_text(part.stderr[c])}",
+                    ordinary,
                     "not known" if np.isnan(step) else f"{step:.2g}" + ("" if bounds[begin + c] else " *"),
                 ]
             )
@@ -79,10 +82,13 @@ def rows_of(part: Replicates) -> list[list[str]]:
     count = len(part.components)
     shown = count if count <= ROWS else SHOWN
     means, errors = part.mean[:shown], part.stderr[:shown]
+    margin = part.margin()
     rows = [
-        [name, f"{mean:.6g}", f"{mean - m:.6g} to {mean + m:.6g}", f"{error:.2g}"]
-        for name, mean, error, m in zip(part.components[:shown], means, errors, part.margin() * errors, strict=True)
+        [name, rounded(mean, error), interval_text(mean, error, margin), error_text(error)]
+        for name, mean, error in zip(part.components[:shown], means, errors, strict=True)
     ]
+    if np.any(errors == 0.0):
+        rows.append([f"{NO_SPREAD} {no_spread_sentence(len(part.values))}", "", "", ""])
     more = [f"… and {count - shown:,} more", "", "", ""]
     return [*rows, more] if count > shown else rows
 
@@ -128,7 +134,7 @@ def making_of(e: Replicates) -> list[tuple[str, str]]:
         "Target": made_by.get("target"),
         "Fingerprint of the target": made_by.get("fingerprint"),
         "Estimated": made_by.get("functional"),
-        "Replicates": f"{len(e.values)}",
+        "Replicates": f"{len(e.values)}" + (f" of {e.wanted} that were asked for" if e.unfinished else ""),
         "Coupling": step.get("coupling"),
         "Split-merge moves after a sweep": str(step.get("split_merge", 0)),
         "Joint updates after these": _updates(step.get("joint_updates")),

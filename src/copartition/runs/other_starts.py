@@ -1,0 +1,172 @@
+"""A few ordinary chains from other starts, to be compared with a run.
+
+What counts as agreement is said in `copartition.diagnostics.starts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from copartition.chains.start import Beginning, check_start, start_chain
+from copartition.core.compiling import prepare
+from copartition.core.random import stream
+from copartition.core.starts import begin_at, begin_drawn
+from copartition.core.steps import begin_chain, evaluate_chain, make_steps
+from copartition.diagnostics.findings import Finding
+from copartition.diagnostics.modes import shares_together
+from copartition.diagnostics.starts import BATCHES, Answer, finding_on_starts
+from copartition.functionals import evaluate_at
+from copartition.results import Outcomes
+from copartition.runs.everything import run_all
+from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.replicates import Job
+from copartition.runs.sampling import advance_by
+from copartition.targets.base import Target
+
+CHAINS_A_START = 2
+DRAWS_A_BATCH = 25
+UPDATES = 1_000_000  # of points, that every chain makes at least, up to the most sweeps
+LEAST_SWEEPS, MOST_SWEEPS = 100, 2_000
+SHARE_OF_RUN = 0.1  # of the sweeps of a run that may go into these chains
+COMPONENTS = 200  # of a functional that are looked at
+POINTS = 100  # between which co-clustering is looked at
+MOST_SINGLETONS = 500
+ONE_IN_A_THOUSAND = 0.9995  # on either side
+STARTS = int.from_bytes(b"starts", "big")  # of the key of random streams
+
+
+def compare_starts(job: Job, outcomes: Outcomes, executor: Any) -> Finding | None:
+    """Return whether a few chains from other starts agree with a run; None where there are no two other starts.
+
+    Random numbers are none that a run with the same seed draws.
+    """
+    every = [(name, start) for name, start in dispersed_starts(job.target).items() for _ in range(CHAINS_A_START)]
+    sweeps = _sweeps(job, outcomes, len(every))
+    task = StartsJob(job, tuple(start for _, start in every), sweeps)
+    batches = run_all(task, len(every), executor, False, "chains")
+    found = sorted((one for batch in batches for one in batch.chains), key=lambda one: one.number)
+    names = [every[one.number][0] for one in found]
+    if len(set(names)) < 2:
+        return None
+    members = np.stack([one.members for one in found]).reshape(len(found) * BATCHES, DRAWS_A_BATCH, -1)
+    together = shares_together(members).reshape(len(found), BATCHES, -1)
+    values = np.stack([one.values for one in found]).reshape(len(found), BATCHES, DRAWS_A_BATCH, -1).mean(axis=2)
+    widths = [len(columns) for columns in _columns(job)]
+    seen = np.split(values, np.cumsum(widths)[:-1], axis=2) if widths else []
+    return finding_on_starts(names, sweeps, _answers(job, outcomes, sweeps), seen, together)
+
+
+def _answers(job: Job, outcomes: Outcomes, sweeps: int) -> list[Answer]:
+    """Return what a run says of the functionals whose values are kept."""
+    count, s, begin, answers = len(outcomes.values), job.settings, 0, []
+    # Few replicates may agree by chance: their standard error is taken to be larger, by as much as Student's t says.
+    doubt = stdtrit(count - 1, ONE_IN_A_THOUSAND) / stdtrit(np.inf, ONE_IN_A_THOUSAND) if count > 1 else np.inf
+    for functional, columns in zip(job.arranged.kept, _columns(job), strict=True):
+        values = outcomes.values[:, begin + columns]
+        variance = values.var(axis=0, ddof=1) if count > 1 else np.full(len(columns), np.inf)
+        answers.append(
+            Answer(
+                components=[functional.components[c] for c in columns.tolist()],
+                mean=values.mean(axis=0),
+                stderr=doubt * np.sqrt(variance / count),
+                chance=variance * (s.min_sweeps - s.burn_in + 1) / (sweeps / 2),
+            )
+        )
+        begin += functional.size
+    return answers
+
+
+def dispersed_starts(target: Target) -> dict[str, Beginning]:
+    """Return starts that have little in common, by name, as far as the target allows them."""
+    many = min(most_clusters(target), MOST_SINGLETONS)
+    labels = {
+        "one_cluster": target.constraint.coarsest(),
+        "singletons": target.constraint.applied(np.arange(target.n_points) % many),
+    }
+    starts = {}
+    for name, one in labels.items():
+        try:
+            starts[name] = Beginning(target.check_labels(one, f"the start {name!r}"))
+        except ValueError:  # no proper colouring, for instance
+            continue
+    return starts | {"sequential": check_start(target, "sequential")}
+
+
+def most_clusters(target: Target) -> int:
+    """Return how many clusters the prior allows."""
+    refused = np.flatnonzero(np.isneginf(target.model.log_new[1:]))
+    allowed = refused[0] + 1 if refused.size else target.model.palette or target.n_points
+    return int(min(target.n_points, allowed))
+
+
+def _sweeps(job: Job, outcomes: Outcomes, chains: int) -> int:
+    """Return the length of the chains: that of replicates, if that is long enough and does not cost too much."""
+    least = int(np.clip(UPDATES // job.target.n_points, LEAST_SWEEPS, MOST_SWEEPS))
+    affordable = SHARE_OF_RUN * float(outcomes.sweeps.sum()) / chains
+    return int(np.clip(affordable, least, max(least, job.settings.min_sweeps)))
+
+
+def _columns(job: Job) -> list[np.ndarray]:
+    """Return the components of each functional that are looked at."""
+    return [np.unique(np.linspace(0, f.size - 1, min(f.size, COMPONENTS)).astype(np.int64)) for f in job.arranged.kept]
+
+
+class _Seen(NamedTuple):
+    """What was seen of the second half of a chain: values of functionals and labels of points, a row a draw."""
+
+    number: int
+    values: np.ndarray
+    members: np.ndarray
+
+
+class _Batch(NamedTuple):
+    """Some chains, by their numbers; those that could not begin where they should are left out."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    chains: list[_Seen]
+
+
+@dataclass(frozen=True)
+class StartsJob:
+    """All that determines the chains of a comparison; the job is that of the run."""
+
+    job: Job
+    starts: tuple[Beginning, ...]
+    sweeps: int
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Batch, None]:
+        """Run some chains, one after another, in this thread."""
+        job = self.job
+        own = (make_steps, begin_chain, begin_at, begin_drawn, evaluate_chain)
+        prepare(*own, *job.step.kernels(job.target, False), *job.target.kernels)
+        seen = [self._run_one(number, pause) for number in numbers]
+        return _Batch(np.array(numbers), np.zeros(len(numbers)), [one for one in seen if one is not None]), None
+
+    def _run_one(self, number: int, pause: Pause) -> _Seen | None:
+        job, target, random = self.job, self.job.target.of_chain(), stream(self.job.seed, STARTS, number)
+        try:
+            chain = start_chain(target, self.starts[number], random)
+        except ValueError:  # a start that the target does not allow
+            return None
+        places = np.unique(np.linspace(0, target.n_points - 1, min(target.n_points, POINTS)).astype(np.int64))
+        chunks, step = Chunks(target.n_points), job.step.stepper(target)
+        chain = advance_by(target, step, chain, random, self.sweeps - self.sweeps // 2, chunks, pause)
+        kept, draws = job.arranged.kept, BATCHES * DRAWS_A_BATCH
+        begins = np.cumsum([0, *[f.size for f in kept]])
+        columns = np.concatenate([begin + own for begin, own in zip(begins, _columns(job), strict=False)] or [[]])
+        values, members = np.zeros((draws, len(columns))), np.zeros((draws, len(places)), dtype=np.int32)
+        done = 0
+        for t in range(draws):
+            due = (t + 1) * (self.sweeps // 2) // draws
+            chain = advance_by(target, step, chain, random, due - done, chunks, pause)
+            done = due
+            if kept:
+                values[t] = evaluate_at(target.model, target.law, kept, chain)[columns]
+            members[t] = chain.labels[places]
+        return _Seen(number, values, members)
