@@ -115,12 +115,12 @@ def pairs_of(target: cp.Mixture) -> tuple[cp.MeetingTimes, float]:
     return run(int(np.clip(SECONDS / seconds, 3, PAIRS)))
 
 
-def chains_of(target: cp.Mixture, init: str) -> dict[str, Any]:
-    """Return what ordinary chains say of the number of clusters, from one start."""
+def chains_of(target: cp.Mixture, init: str, seed: int) -> dict[str, Any]:
+    """Return what ordinary chains say of the number of clusters, from one start; other starts need another seed."""
 
     def run(sweeps: int, chains: int) -> cp.Sample:
         return cp.sample(
-            target, cp.n_clusters(), sweeps=sweeps, burn_in=sweeps, chains=chains, init=init, seed=2, executor=1
+            target, cp.n_clusters(), sweeps=sweeps, burn_in=sweeps, chains=chains, init=init, seed=seed, executor=1
         )
 
     trial = run(50, 1)
@@ -152,7 +152,7 @@ def study(data: np.ndarray, component: cp.Component) -> dict[str, Any]:
         "seconds": seconds,
         "at_once": times.at_start,
         "never_left": float(np.mean((alone.draws[:, :, 0] == 1).all(axis=1))),
-        "chains": {init: chains_of(target, init) for init in ("one_cluster", "sequential")},
+        "chains": {init: chains_of(target, init, 2 + i) for i, init in enumerate(("one_cluster", "sequential"))},
     }
     if times.met.all():
         e = cp.estimate(target, cp.n_clusters(), replicates=count, seed=1, executor=1)

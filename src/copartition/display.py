@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NO_SPREAD = "*"  # beside a number that was the same in all replicates
 MOST_DIGITS = 10  # behind the point
+ROUNDING = 1e-13  # relative to a number, by which replicates differ from rounding alone
 LARGEST_PLAIN = 1e7  # from which on numbers are written with an exponent
 
 _shown: dict[str, Callable[..., Any]] = {}
@@ -64,6 +65,11 @@ def frame_of(columns: Mapping[str, Any], index: str, why: str) -> pandas.DataFra
     return needed("pandas", by=why).DataFrame(dict(columns)).set_index(index)
 
 
+def is_constant(value: Any, error: Any) -> Any:
+    """Tell whether a number was the same in all replicates, but for rounding."""
+    return error <= ROUNDING * np.abs(value)
+
+
 def rounded(value: float, error: float) -> str:
     """Return a number with as many digits as its standard error calls for: two of the error's own.
 
@@ -72,7 +78,7 @@ def rounded(value: float, error: float) -> str:
     >>> rounded(0.306219, 0.0017), rounded(2.2041, 0.087), rounded(1234.5, 21.0), rounded(0.25, 0.0)
     ('0.3062', '2.204', '1234', '0.25')
     """
-    if not np.isfinite(error) or error <= 0.0 or not np.isfinite(value):
+    if not np.isfinite(error) or is_constant(value, error) or not np.isfinite(value):
         return f"{value:.6g}"
     digits = 1 - int(np.floor(np.log10(error)))
     if digits > MOST_DIGITS or max(abs(value), error) >= LARGEST_PLAIN:
@@ -89,20 +95,20 @@ def interval_text(value: float, error: float, margin: float) -> str:
     ('0.3029 to 0.3096', '-')
     """
     half = margin * error
-    if not np.isfinite(half) or error <= 0.0:
+    if not np.isfinite(half) or is_constant(value, error):
         return "-"
     return f"{rounded(value - half, error)} to {rounded(value + half, error)}"
 
 
-def error_text(error: float) -> str:
-    """Return a standard error; 0, which shows no error but not that there is none, with a mark.
+def error_text(value: float, error: float) -> str:
+    """Return the standard error of a number; 0, which shows no error but not that there is none, with a mark.
 
     Examples
     --------
-    >>> error_text(0.0017), error_text(0.0)
+    >>> error_text(0.3062, 0.0017), error_text(1.0, 0.0)
     ('0.0017', '0 *')
     """
-    return f"0 {NO_SPREAD}" if error == 0.0 else f"{error:.2g}"
+    return f"0 {NO_SPREAD}" if is_constant(value, error) else f"{error:.2g}"
 
 
 def no_spread_sentence(count: int) -> str:

@@ -13,7 +13,7 @@ from copartition.diagnostics import efficiency, robust
 from copartition.diagnostics.agreement import Agreement, agreement_of
 from copartition.diagnostics.findings import Finding, findings_of
 from copartition.diagnostics.missing import Missing, missing_of
-from copartition.display import NO_SPREAD, error_text, frame_of, interval_text, no_spread_sentence, rounded
+from copartition.display import NO_SPREAD, error_text, frame_of, interval_text, is_constant, no_spread_sentence, rounded
 from copartition.results.replicates import Moments, Replicates
 from copartition.results.store import Store
 from copartition.view import export, plots
@@ -220,11 +220,11 @@ class Estimate(Replicates):
         ]
         margin = self.margin()
         lines += [
-            f"{name:{width}}  {rounded(value, error):>12}  {error_text(error):>9}  {plain}"
+            f"{name:{width}}  {rounded(value, error):>12}  {error_text(value, error):>9}  {plain}"
             f"{interval_text(value, error, margin)}"
             for name, value, error, plain in zip(shown, mean, stderr, beside, strict=True)
         ]
-        if np.any(stderr == 0.0):
+        if np.any(is_constant(mean, stderr)):
             lines.append(f"{NO_SPREAD} {no_spread_sentence(len(self.values))}")
         if len(self.components) > rows:
             lines.append(f"... and {len(self.components) - rows} more components")

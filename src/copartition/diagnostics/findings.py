@@ -16,7 +16,7 @@ from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.missing import missing_of
 from copartition.diagnostics.robust import heavy_tail
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
-from copartition.display import interval_text, rounded
+from copartition.display import interval_text, is_constant, rounded
 from copartition.names import are_shares
 from copartition.results import Replicates
 from copartition.results.meeting import quick_sentence
@@ -164,7 +164,7 @@ def _answer(part: Replicates) -> str:
     value = rounded(mean, error)
     if part.is_biased:
         return f"The estimate of the posterior {what} is {value}, and biased."
-    if error == 0.0:
+    if is_constant(mean, error):
         return f"The posterior {what} was {value} in every replicate, so that its error is not known."
     interval = interval_text(mean, error, part.margin())
     known = f"with 95 % interval {interval}" if interval != "-" else f"with standard error {error:.2g}"
@@ -257,7 +257,7 @@ def _constant(e: Replicates, look: Sequence[Finding]) -> list[Finding]:
         return []
     names, count = [], 0
     for part in e.parts():
-        same = np.flatnonzero(part.stderr == 0.0)
+        same = np.flatnonzero(is_constant(part.mean, part.stderr))
         count += len(same)
         names += [part.components[i] for i in same[:1].tolist()]
     if not count:

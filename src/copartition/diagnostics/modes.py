@@ -207,8 +207,9 @@ class Modes(Displayed):
         better = self.best_log_density - self.ordinary_best_log_density
         start = f" (log density {better:.1f} above the best of ordinary chains)" if better > 0.05 else ""
         return (
-            f"Start chains from the best partition found, init=modes.best{start}, with more split-merge moves "
-            "(split_merge), and compare; or change the prior: fewer columns, or a stronger prior, have fewer modes."
+            f"Start chains from the best partition found, init=modes.best{start}, with another seed and more "
+            "split-merge moves (split_merge), and compare; or change the prior: fewer columns, or a stronger prior, "
+            "have fewer modes."
         )
 
     def _by_chance(self) -> float:

@@ -8,9 +8,9 @@ the chain mixes; from that follows by how much the means of chains should differ
 itself (every functional whose values are kept) and which points are together (all pairs of up to a hundred points).
 Starts *disagree* if, in either of these, the means of chains
 
-- differ from each other, or in the answer from the estimate, by more than `BEYOND_CHANCE` times what chance makes of
-  it (root mean square over components; chance is never taken to be less than what the spread of the replicates
-  makes of it), and
+- differ from each other, or in the answer from the estimate, by more than chance makes of it once in 1 /
+  `FALSE_ALARM` runs: variances, averaged over components, are compared by the distribution of F; chance is never taken
+  to be less than what the spread of the replicates makes of it; and
 - by enough to matter: `MATTERS` times the size of the answer, or `MATTERS_TOGETHER` in how often points are together.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from copartition.diagnostics.findings import DOUBT, GOOD, Finding
 
 BATCHES = 4  # of the second half of a chain
-BEYOND_CHANCE = 3.0
+FALSE_ALARM = 1e-4
 MATTERS = 0.05
 MATTERS_TOGETHER = 0.035
 
@@ -98,19 +98,22 @@ def _chance(batches: np.ndarray) -> np.ndarray:
 
 def _disagree(batches: np.ndarray, matters: float, answer: Answer | None = None) -> bool:
     """Tell whether chains disagree with each other, or with an answer."""
+    from scipy.special import fdtri
+
     if batches.shape[2] == 0:
         return False
     means, chance = batches.mean(axis=1), _chance(batches)
     if answer is not None:
         chance = np.maximum(chance, answer.chance)
-    between = np.sqrt(means.var(axis=0, ddof=1).mean())
-    if between > matters and between > BEYOND_CHANCE * np.sqrt(chance.mean()):
+    count, freedom = len(means), len(means) * (batches.shape[1] - 1)
+    between = means.var(axis=0, ddof=1).mean()
+    if between > matters**2 and between > fdtri(count - 1, freedom, 1.0 - FALSE_ALARM) * chance.mean():
         return True
     if answer is None:
         return False
-    across = _size(means.mean(axis=0) - answer.mean)
-    allowed = np.sqrt(np.mean(chance / len(means) + answer.stderr**2))
-    return bool(across > matters and across > BEYOND_CHANCE * allowed)
+    across = np.mean((means.mean(axis=0) - answer.mean) ** 2)
+    allowed = np.mean(chance / count + answer.stderr**2)
+    return bool(across > matters**2 and across > fdtri(1, freedom, 1.0 - FALSE_ALARM) * allowed)
 
 
 def _worst(answer: Answer, batches: np.ndarray) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from copartition.chains.start import Beginning, check_start, start_chain
 from copartition.core.compiling import prepare
@@ -30,8 +29,8 @@ from copartition.targets.base import Target
 
 CHAINS_A_START = 2
 DRAWS_A_BATCH = 25
-UPDATES = 1_000_000  # of points, that every chain makes at least, up to the most sweeps
-LEAST_SWEEPS, MOST_SWEEPS = 100, 2_000
+UPDATES = 300_000  # of points, that every chain makes at least, up to the most sweeps
+LEAST_SWEEPS, MOST_SWEEPS = 100, 1_000
 SHARE_OF_RUN = 0.1  # of the sweeps of a run that may go into these chains
 COMPONENTS = 200  # of a functional that are looked at
 POINTS = 100  # between which co-clustering is looked at
@@ -63,8 +62,10 @@ def compare_starts(job: Job, outcomes: Outcomes, executor: Any) -> Finding | Non
 
 def _answers(job: Job, outcomes: Outcomes, sweeps: int) -> list[Answer]:
     """Return what a run says of the functionals whose values are kept."""
+    from scipy.special import stdtrit
+
     count, s, begin, answers = len(outcomes.values), job.settings, 0, []
-    # Few replicates may agree by chance: their standard error is taken to be larger, by as much as Student's t says.
+    # A few replicates may agree by chance: their standard error is taken to be larger, by as much as Student's t says.
     doubt = stdtrit(count - 1, ONE_IN_A_THOUSAND) / stdtrit(np.inf, ONE_IN_A_THOUSAND) if count > 1 else np.inf
     for functional, columns in zip(job.arranged.kept, _columns(job), strict=True):
         values = outcomes.values[:, begin + columns]

@@ -10,7 +10,7 @@ from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.consensus import UNSURE, Consensus
 from copartition.diagnostics.findings import BAD, CAUTION
 from copartition.diagnostics.missing import missing_of
-from copartition.display import NO_SPREAD, error_text, interval_text, no_spread_sentence, rounded
+from copartition.display import NO_SPREAD, error_text, interval_text, is_constant, no_spread_sentence, rounded
 from copartition.results import Replicates
 
 ROWS = 20  # of a functional, in the table; of one with more components the first SHOWN
@@ -68,7 +68,7 @@ def _both_averages(e: Replicates, steps: np.ndarray, bounds: np.ndarray) -> list
             rows.append(
                 [
                     part.components[c],
-                    f"{rounded(part.mean[c], part.stderr[c])} ± {error_text(part.stderr[c])}",
+                    f"{rounded(part.mean[c], part.stderr[c])} ± {error_text(part.mean[c], part.stderr[c])}",
                     ordinary,
                     "not known" if np.isnan(step) else f"{step:.2g}" + ("" if bounds[begin + c] else " *"),
                 ]
@@ -84,10 +84,10 @@ def rows_of(part: Replicates) -> list[list[str]]:
     means, errors = part.mean[:shown], part.stderr[:shown]
     margin = part.margin()
     rows = [
-        [name, rounded(mean, error), interval_text(mean, error, margin), error_text(error)]
+        [name, rounded(mean, error), interval_text(mean, error, margin), error_text(mean, error)]
         for name, mean, error in zip(part.components[:shown], means, errors, strict=True)
     ]
-    if np.any(errors == 0.0):
+    if np.any(is_constant(means, errors)):
         rows.append([f"{NO_SPREAD} {no_spread_sentence(len(part.values))}", "", "", ""])
     more = [f"… and {count - shown:,} more", "", "", ""]
     return [*rows, more] if count > shown else rows
