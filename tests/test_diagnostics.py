@@ -175,10 +175,10 @@ def made_up():
     return {
         "good": (good, []),
         "censored": (truncated(good), ["TRUNCATED AT 200 SWEEPS, BIASED"]),
-        "unfinished": (interrupted(good), ["UNFINISHED, BIASED"]),
+        "unfinished": (interrupted(good), ["INTERRUPTED, BIASED"]),
         "ordinary": (ordinary, ["ORDINARY MCMC, BIASED"]),
-        "few": (estimate_from(values[:29]), ["FEW REPLICATES"]),
-        "not so few": (estimate_from(values[:30]), []),
+        "few": (estimate_from(values[:99]), ["FEW REPLICATES"]),
+        "not so few": (estimate_from(values[:100]), []),
         "short burn-in": (estimate_from(values, coupled=late_pairs(500, 0.22)), ["SHORT BURN-IN"]),
         "short enough": (estimate_from(values, coupled=late_pairs(500, 0.04)), []),
         "short average": (estimate_from(values, sweeps=np.full(500, 900)), ["SHORT AVERAGE"]),
@@ -186,7 +186,7 @@ def made_up():
         "missed": (missed, ["PRECISION NOT REACHED"]),
         "much": (
             interrupted(estimate_from(heavy[:29], coupled=late_pairs(29, 0.22))),
-            ["UNFINISHED, BIASED", "SHORT BURN-IN", "FEW REPLICATES"],
+            ["INTERRUPTED, BIASED", "SHORT BURN-IN", "FEW REPLICATES"],
         ),
     }
 
@@ -203,7 +203,7 @@ def test_two_reasons_to_be_biased_are_both_told():
     e = interrupted(truncated(made_up()["good"][0]))
     assert [warning.partition(": ")[0] for warning in e.warnings] == [
         "TRUNCATED AT 200 SWEEPS, BIASED",
-        "UNFINISHED, BIASED",
+        "INTERRUPTED, BIASED",
     ]
 
 
@@ -274,3 +274,74 @@ def test_bad_input_is_refused(call, message):
 def test_one_replicate_has_no_inefficiency():
     with pytest.raises(ValueError, match="at least two replicates"):
         estimate_from([[1.0]]).inefficiency(Sample(np.ones((1, 9, 1)), np.ones(1), "h", 9, 0, 0))
+
+
+# --- no answer yet, few replicates, interrupted runs -----------------------------------------------------------------
+
+
+def probabilities(means, sd, count=200):
+    """An estimate of the probabilities of numbers of clusters."""
+    values = np.random.default_rng(1).normal(means, sd, (count, len(means)))
+    return estimate_from(values, functionals=[{"name": "P(1 cluster)", "size": len(means), "components": PROBABLE}])
+
+
+PROBABLE = ["P(1 cluster)", "P(2 clusters)", "P(more than 2 clusters)"]
+
+
+@pytest.mark.parametrize(
+    ("means", "sd", "is_open"),
+    [
+        ([0.1, 0.5, 0.4], 0.1, False),
+        ([0.001, 0.998, 0.001], 0.01, False),  # intervals leave 0 to 1, by a little
+        ([0.1, 0.5, 0.4], 2.0, True),  # wider than a half
+        ([-0.3, 1.1, 0.2], 0.1, True),  # impossible
+        ([0.0, 1.04, -0.04], 0.2, True),
+    ],
+)
+def test_impossible_or_wide_probabilities_are_no_answer(means, sd, is_open):
+    e = probabilities(means, sd)
+    verdict = verdict_of(e)
+    assert (verdict.level == "open") == is_open
+    assert verdict.headline.startswith("There is no answer yet") == is_open
+    assert bool(verdict.answers) == (not is_open)
+    assert str(e).startswith("NO ANSWER YET: ") == is_open
+    np.testing.assert_array_equal(e.mean, e.values.mean(axis=0))  # as they are, in data and exports
+
+
+def test_of_many_probabilities_a_few_may_be_unknown():
+    values = np.random.default_rng(1).normal(0.5, 0.1, (200, 400))
+    about = [{"name": "co_clustering", "size": 400, "pairs": np.ones((400, 2), dtype=int)}]
+    values[:, :3] += np.linspace(-5, 5, 200)[:, None]
+    assert verdict_of(estimate_from(values, functionals=about)).level != "open"
+    values[:, :10] += np.linspace(-5, 5, 200)[:, None]
+    assert verdict_of(estimate_from(values, functionals=about)).level == "open"
+
+
+def test_few_replicates_have_a_standard_error_and_no_interval():
+    values = np.random.default_rng(1).normal(size=(100, 1))
+    few, enough = estimate_from(values[:99]), estimate_from(values)
+    assert np.isnan(few.interval()).all()
+    assert np.isfinite(few.stderr).all()
+    assert "there is no interval" in str(few)
+    assert np.isfinite(enough.interval()).all()
+
+
+def test_digits_follow_the_standard_error():
+    values = np.array([1.23456789, 1.24456789] * 100)[:, None]
+    e = estimate_from(values)
+    assert f"{'1.23957':>12}  {0.00035:9.2g}" in str(e)
+    constant = estimate_from(np.full((100, 1), 0.1) + 1e-17 * np.arange(100)[:, None])
+    assert " 0 *  -" in str(constant)
+    assert "the same in all 100 replicates: fewer than 3 % of replicates differ" in str(constant)
+
+
+def test_an_interrupted_run_says_how_many_were_asked_for():
+    e = made_up()["good"][0]
+    stopped = changed(e, made_by=e.made_by | {"wanted": 1000})
+    assert (stopped.wanted, stopped.unfinished) == (1000, 500)
+    assert stopped.is_biased
+    assert "INTERRUPTED, BIASED: 1,000 replicates were asked for and 500 ended" in str(stopped)
+    assert verdict_of(stopped).level == "bad"
+    assert all("and biased" in answer for answer in verdict_of(stopped).answers)
+    with_gaps = changed(interrupted(e, 5), made_by=e.made_by | {"wanted": 1000})
+    assert "at least 5 were under way, 0.99 % of those begun" in str(with_gaps)

@@ -402,7 +402,7 @@ def test_an_unfinished_store_is_called_biased(tmp_path):
     loaded = cp.Estimate.load(path)
     assert loaded.is_biased
     assert loaded.unfinished == 2
-    assert "UNFINISHED" in str(loaded)
+    assert "INTERRUPTED, BIASED: 40 replicates were asked for and 38 ended" in str(loaded)
     assert export.replicate_columns(loaded)["replicate"][3] == 4
     assert verdict_of(loaded).level == "bad"
 

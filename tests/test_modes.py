@@ -244,9 +244,9 @@ def test_verdicts_follow_from_where_chains_are(rng, ordinary, tempered, verdict)
 
 
 def test_co_clustering_is_counted_right(rng):
-    seen = rule.Seen(np.zeros((2, 7)), np.zeros((2, 7)), rng.integers(0, 3, (2, 7, 6)))
-    for row, members in zip(rule.together(seen), seen.members, strict=True):
-        exact = [np.mean([t[a] == t[b] for t in members]) for a in range(6) for b in range(a + 1, 6)]
+    members = rng.integers(0, 3, (2, 7, 6))
+    for row, of_chain in zip(rule.shares_together(members), members, strict=True):
+        exact = [np.mean([t[a] == t[b] for t in of_chain]) for a in range(6) for b in range(a + 1, 6)]
         np.testing.assert_allclose(row, exact)
 
 

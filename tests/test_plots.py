@@ -160,7 +160,7 @@ def in_two_dimensions():
 
 
 def law_of_clusters(means):
-    values = np.random.default_rng(1).normal(means, 0.01, (60, len(means)))
+    values = np.random.default_rng(1).normal(means, 0.01, (100, len(means)))
     return estimate_from(values, functionals=[{"name": f"n_clusters({len(means) - 1})", "size": len(means)}])
 
 
@@ -178,6 +178,15 @@ def test_numbers_of_clusters_with_intervals_and_the_prior(ax):
         np.testing.assert_allclose(segment, [[x, a], [x, b]])
     with pytest.raises(ValueError, match=r"e must have probabilities of numbers of clusters, as n_clusters\(most=10\)"):
         plots.n_clusters(density_estimate())
+
+
+def test_impossible_probabilities_are_drawn_as_they_are(ax):
+    e = law_of_clusters([-0.2, 1.6, -0.4])
+    plots.n_clusters(e, ax=ax)
+    np.testing.assert_allclose([patch.get_height() for patch in ax.patches], e.mean)
+    assert ax.get_ylim()[0] < -0.4
+    assert ax.get_ylim()[1] > 1.6
+    assert ax.lines[0].get_ydata()[0] == 1.0  # where probabilities end
 
 
 # --- clusterings -----------------------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import copartition as cp
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
+from copartition.results import Outcomes
 from copartition.runs import progress, schedule
 from copartition.runs.pacing import Glance, Interrupted, Pause
 from copartition.runs.pairs import pair_job
@@ -164,3 +166,18 @@ def test_a_pair_that_is_written_down_can_be_interrupted(monkeypatch, functional)
     assert 60 <= runner.glance().sweeps <= 130
     lines = sum(len(distances) for distances, _ in runner.diary)
     assert lines - runner.glance().sweeps in (0, 1)  # the last one waits for Python's answer
+
+
+def test_what_still_moves_is_shown_with_its_name():
+    def outcomes(values):
+        return Outcomes.none(2)._replace(indices=np.arange(len(values)), values=np.array(values))
+
+    running = progress.Running(["P(1 cluster)", "P(2 clusters)"], 2)
+    running.add(outcomes([[0.0, 0.5], [0.0, 0.7]]))
+    assert str(running) == "P(2 clusters) 0.60 +- 0.1"
+    still = progress.Running(["P(1 cluster)", "P(2 clusters)"], 2)
+    still.add(outcomes([[0.0, 1.0], [0.0, 1.0]]))
+    assert str(still) == "P(1 cluster) 0 in all replicates so far"
+    one = progress.Running(["n_clusters", "P(1 cluster)"], 1)
+    one.add(outcomes([[2.0, 0.5], [4.0, 9.0]]))
+    assert str(one) == "3.0 +- 1"

@@ -13,6 +13,7 @@ import copartition as cp
 import small
 from browser import assert_quiet, luminance, needs_browser, opened
 from copartition.diagnostics.findings import BAD, CAUTION, GOOD, NOTE, verdict_of
+from copartition.display import rounded
 from test_consensus import of_draws
 from test_diagnostics import estimate_from, made_up
 
@@ -102,7 +103,8 @@ def test_stopping_at_a_precision_is_told(tmp_path):
 
 
 def test_a_spread_posterior_is_in_the_verdict():
-    e = described(of_draws([[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 0, 1, 0, 1]] * 50))
+    agree = {"level": "good", "title": "Other starts", "text": "They agree."}
+    e = described(of_draws([[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 0, 1, 0, 1]] * 50), modes=agree)
     verdict = verdict_of(e, [cp.consensus(e)])
     assert verdict.level == NOTE
     assert "no single clustering" in verdict.headline
@@ -118,7 +120,7 @@ def test_a_short_horizon_heavy_tails_and_few_replicates_are_told():
     assert any("1 % of the replicates have" in finding.text for finding in heavy.findings)
     assert any("take more replicates" in advice for advice in heavy.advice)
     few = described(estimate_from(np.random.default_rng(1).normal(size=(10, 1))))
-    assert "Run more replicates." in verdict_of(few).advice
+    assert "Run at least 100 replicates." in verdict_of(few).advice
     missed = described(estimate_from(e.values), precision={"reached": False})
     assert any("precision that was asked for was not reached" in f.text for f in verdict_of(missed).findings)
     assert "Raise replicates." in verdict_of(missed).advice
@@ -214,7 +216,7 @@ def test_page_holds_all_and_refers_to_nothing_outside(full_estimate, tmp_path):
     cp.write_report(full_estimate, page)
     found = parsed(page)
     text = " ".join(" ".join(found.text).split())
-    assert f"{full_estimate.mean[0]:.6g}" in text
+    assert rounded(full_estimate.mean[0], full_estimate.stderr[0]) in text
     assert "Predictive density" in text
     assert "Which points are together" in text
     assert "Convergence of an ordinary chain" in text
@@ -336,7 +338,7 @@ def test_page_of_sums_has_all_but_single_replicates(streamed_estimate, tmp_path)
     assert "Certainty by cluster" in text
     assert "… and 63 more" in text
     assert "Running estimate" not in text
-    assert f"{streamed_estimate.mean[0]:.6g}" in text
+    assert rounded(streamed_estimate.mean[0], streamed_estimate.stderr[0]) in text
     assert found.tags.count("svg") == 4
 
 

@@ -34,7 +34,7 @@ GOOD, NOTE, CAUTION, DOUBT, BAD, OPEN = LEVELS = ("good", "note", "caution", "do
 HEADLINES = {
     GOOD: "Monte Carlo error is under control for this model.",
     NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
-    CAUTION: "These numbers are unbiased for this model, but they could be more certain for the same work.",
+    CAUTION: "These numbers are unbiased for this model, but their error is rough, or larger than it need be.",
     DOUBT: "These numbers may describe only a part of the posterior, or the place where the chains started: compare "
     "with another start and another seed.",
     BAD: "These numbers are biased: do not rely on them.",
