@@ -343,5 +343,6 @@ def test_an_interrupted_run_says_how_many_were_asked_for():
     assert "INTERRUPTED, BIASED: 1,000 replicates were asked for and 500 ended" in str(stopped)
     assert verdict_of(stopped).level == "bad"
     assert all("and biased" in answer for answer in verdict_of(stopped).answers)
-    with_gaps = changed(interrupted(e, 5), made_by=e.made_by | {"wanted": 1000})
-    assert "at least 5 were under way, 0.99 % of those begun" in str(with_gaps)
+    assert "at most 500 or 50 % of those begun" in str(stopped)
+    two_workers = changed(e, made_by=e.made_by | {"wanted": 1000, "workers": 2})
+    assert "at most 2 or 0.4 % of those begun" in str(two_workers)

@@ -201,14 +201,12 @@ def _meetings(e: Replicates) -> list[Finding]:
 def _interrupted(e: Replicates) -> Finding:
     """Return what is missing of a run that was stopped before its end."""
     ended, under_way = len(e.values), e.under_way
+    share = 100 * under_way / (ended + under_way)
     text = (
-        f"{e.wanted:,} replicates were asked for and {ended:,} ended. Those under way when the run stopped are left "
-        "out, and they are slower than the others, so what is there is biased"
+        f"{e.wanted:,} replicates were asked for and {ended:,} ended. Those under way when the run stopped, at most "
+        f"{under_way:,} or {share:.2g} % of those begun, are left out. They are slower than the others, so what is there "
+        "is biased"
     )
-    if under_way:
-        text += (
-            f" (at least {under_way:,} were under way, {100 * under_way / (ended + under_way):.2g} % of those begun)"
-        )
     advice = (
         "Run the same command or call on the store again: it goes on where it stopped, and is unbiased when all have "
         "ended. For an unbiased answer at a given time use estimate_within."

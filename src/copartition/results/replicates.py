@@ -288,10 +288,8 @@ class Replicates(Displayed):
 
     @property
     def under_way(self) -> int:
-        """Number of replicates known to have been under way when a run was interrupted: later ones had ended."""
-        if self.numbers is None or not len(self.numbers):
-            return 0
-        return int(self.numbers.max()) + 1 - len(self.numbers)
+        """Number of replicates that may have been under way when a run was interrupted: one a worker at most."""
+        return min(self.unfinished, int(self.made_by.get("workers", self.unfinished)))
 
     @property
     def is_biased(self) -> bool:

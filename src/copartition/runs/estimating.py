@@ -171,7 +171,7 @@ def run_until(
                 waiting = watch if job.settings.cap else Patience(watch, kept.batches, kept.sweeps_to_meet)
                 while not failures and (more := _more(kept, rule, wanted)) is not None:
                     wanted, is_new = more, True
-                    kept.begin(wanted)
+                    kept.begin(wanted, workers.count)
                     announce(wanted)
                     schedule = Schedule(kept.missing(wanted), kept.add, waiting, seconds_a_batch(job))
                     schedule.run(workers)

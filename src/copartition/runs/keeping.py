@@ -95,10 +95,10 @@ class Kept:
         self.listener: Callable[[Outcomes], None] = lambda results: None
         self._next_write = 0.0
 
-    def begin(self, count: int) -> None:
-        """Say that so many replicates are going to be made."""
+    def begin(self, count: int, workers: int) -> None:
+        """Say that so many replicates are going to be made, and by how many workers at a time."""
         if self.store is not None:
-            self.store.note({"wanted": count} | ({} if self.sums is None else {"begun": count}))
+            self.store.note({"wanted": count, "workers": workers} | ({} if self.sums is None else {"begun": count}))
 
     def look(self, is_new: bool) -> dict[str, Any]:
         """Return what an earlier call found at other starts, unless there are new replicates to be compared."""
