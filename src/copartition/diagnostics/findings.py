@@ -7,32 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.bounds import tv_bound
-from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.missing import missing_of
 from copartition.diagnostics.robust import heavy_tail
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
 from copartition.results import Replicates
 from copartition.results.meeting import MANY_AT_START, at_start_sentence, share_at_start
 
+if TYPE_CHECKING:
+    from copartition.diagnostics.consensus import Consensus
+
 FEW = 30  # replicates below which Student's t may not save an interval
 CLOSE = 0.1  # total variation after the burn-in that is good enough
 SCALARS = 20  # components up to which a functional is told in words, not only in pictures
 AVERAGED = 0.5  # share of its sweeps that a replicate should average over, at least
 
-GOOD, NOTE, CAUTION, DOUBT, BAD = LEVELS = ("good", "note", "caution", "doubt", "bad")
+GOOD, NOTE, CAUTION, MISFIT, DOUBT, BAD = LEVELS = ("good", "note", "caution", "misfit", "doubt", "bad")
 
 HEADLINES = {
     GOOD: "Monte Carlo error is under control for this model.",
     NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
     CAUTION: "These numbers are unbiased for this model, but they could be more certain for the same work.",
+    MISFIT: "The model does not suit these data: clusters may tell of the model, not of the data.",
     DOUBT: "These numbers may tell of one mode, or of where the chains started: compare with another start.",
     BAD: "These numbers are biased: do not rely on them.",
 }
+NO_ANSWER = "There is no answer yet: the figures of this clustering contradict themselves."
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Finding:
     Attributes
     ----------
     level : str
-        ``"good"``, ``"note"``, ``"caution"``, ``"doubt"`` or ``"bad"``.
+        ``"good"``, ``"note"``, ``"caution"``, ``"misfit"`` (of the model), ``"doubt"`` or ``"bad"``.
     title : str
         What it is about, in two or three words.
     text : str
@@ -59,7 +64,7 @@ class Finding:
     @property
     def is_warning(self) -> bool:
         """Whether it speaks against the estimate."""
-        return self.level in (CAUTION, DOUBT, BAD)
+        return self.level in (CAUTION, MISFIT, DOUBT, BAD)
 
     def __str__(self) -> str:
         biased = ", BIASED" if self.level == BAD else ""
@@ -97,7 +102,8 @@ def verdict_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> Verdict:
     """Return the verdict on an estimate, and on the consensus clusterings made from it."""
     findings = findings_of(e, clusters)
     answers = [_answer(part) for part in e.parts() if len(part.components) <= SCALARS]
-    return Verdict(HEADLINES[_worst(findings)], answers, findings)
+    headline = HEADLINES[_worst(findings)] if all(c.has_answer for c in clusters) else NO_ANSWER
+    return Verdict(headline, answers, findings)
 
 
 def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Finding]:
@@ -107,13 +113,22 @@ def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Findi
     if e.made_by.get("ordinary"):
         return [Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only.")]
     late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
-    return [*_meetings(e), *_modes(e), *_chains(e, late), *_tails(e, late), *_number(e), *_spread(clusters)]
+    found = [*_meetings(e), *_modes(e), *_model(e), *_chains(e, late), *_tails(e, late), *_number(e)]
+    for c in clusters:
+        if c.chosen_by is not None:  # what only the runs found by which it was chosen
+            found += [one for one in findings_of(c.chosen_by) if one.title not in {other.title for other in found}]
+    return [*_no_answer(clusters), *found, *_spread(clusters)]
 
 
 def _modes(e: Replicates) -> list[Finding]:
     """Return what a look for hidden modes found, if there was one before the run."""
     found = e.made_by.get("modes")
     return [] if found is None else [Finding(**found)]
+
+
+def _model(e: Replicates) -> list[Finding]:
+    """Return where clusters are not as the model has them, if that was looked at (`model_check`)."""
+    return [Finding(**found) for found in e.made_by.get("model", [])]
 
 
 def _worst(findings: Sequence[Finding]) -> str:
@@ -296,6 +311,22 @@ def _number(e: Replicates) -> list[Finding]:
     return found
 
 
+def _no_answer(clusters: Sequence[Consensus]) -> list[Finding]:
+    return [
+        Finding(
+            DOUBT,
+            "No answer yet",
+            "How far clusterings from the posterior disagree with this one is not known: the share of pairs comes out "
+            f"as {c.disagreement:.2g} +- {c.disagreement_stderr:.1g}, and of those that either joins as {c.spread:.2g}, "
+            "where shares are between 0 and 1. How surely points belong to clusters is not known either.",
+            "Run longer chains (burn_in, min_sweeps, lag, or no max_sweeps) or more replicates, and compare several "
+            "seeds.",
+        )
+        for c in clusters
+        if not c.has_answer
+    ]
+
+
 def _spread(clusters: Sequence[Consensus]) -> list[Finding]:
     return [
         Finding(
@@ -305,5 +336,5 @@ def _spread(clusters: Sequence[Consensus]) -> list[Finding]:
             f"{100 * c.spread:.2g} % of the pairs that either joins.",
         )
         for c in clusters
-        if c.is_spread
+        if c.is_spread and c.has_answer
     ]

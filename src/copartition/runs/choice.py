@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from copartition.chains.start import check_start, read_init
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
+from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, bind_all
@@ -86,12 +87,15 @@ class Choice:
     init : str, array of int or Start
     modes : Modes, optional
         What the pilot found, if there was one that looked.
+    model : list of Finding, optional
+        Where the model does not suit the data, if that was looked at.
     """
 
     settings: Settings
     step: Step
     init: Any
     modes: Modes | None = None
+    model: list[Finding] | None = None
 
 
 def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, where: Where) -> Choice:

@@ -12,8 +12,8 @@ from copartition._version import __version__
 from copartition.chains.start import describe_start
 from copartition.core.cache import code_hash, digest_of
 from copartition.core.compiling import Kernel
-from copartition.diagnostics.modes import Modes
 from copartition.functionals import Functional
+from copartition.runs.choice import Choice
 from copartition.runs.replicates import Job
 
 
@@ -37,9 +37,10 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
     }
 
 
-def describe_modes(modes: Modes | None) -> dict[str, Any]:
-    """Return what a look for hidden modes found, which says something of a run and determines nothing of it."""
-    return {} if modes is None else {"modes": asdict(modes.finding)}
+def describe_findings(choice: Choice) -> dict[str, Any]:
+    """Return what was found before a run, of modes and of the model: it says something of a run, determines nothing."""
+    modes = {} if choice.modes is None else {"modes": asdict(choice.modes.finding)}
+    return modes if choice.model is None else modes | {"model": [asdict(finding) for finding in choice.model]}
 
 
 def _about(functional: Functional) -> dict[str, Any]:

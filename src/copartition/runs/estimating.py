@@ -17,10 +17,11 @@ from copartition.functionals import Functional
 from copartition.results import Outcomes
 from copartition.results.store import Store
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
-from copartition.runs.description import describe, describe_modes
+from copartition.runs.description import describe, describe_findings
 from copartition.runs.following import follow
 from copartition.runs.keeping import Kept, seconds_a_batch
 from copartition.runs.memory import check_memory
+from copartition.runs.model_check import look_at_model
 from copartition.runs.patience import Patience
 from copartition.runs.progress import Monitor, Running, Watch, bar_for
 from copartition.runs.replicates import Failure, Job
@@ -129,6 +130,7 @@ def estimate(
     rule = stopping_rule(replicates, target_stderr, target_relative)
     choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed))
     job = make_job(target, functional, choice, seed)
+    choice = replace(choice, model=look_at_model(target, functional, choice, Where(executor, False, seed)))
     return run_until(rule, job, choice, executor=executor, store=store, progress=progress)
 
 
@@ -179,14 +181,14 @@ def run_until(
                 kept.add_courses(follow(job, kept.unmet, place))
         seen = kept.seen(wanted)
         outcome = rule.outcome(seen)
-        modes = describe_modes(choice.modes)
+        found = describe_findings(choice)
         if kept.store is not None and not failures:
-            kept.store.note({"precision": outcome.get("precision"), **modes})
+            kept.store.note({"precision": outcome.get("precision"), **found})
     finally:
         kept.close()
     if failures:
         raise _error(failures, seen.count, store)
-    return kept.estimate(seen, description | outcome | modes)
+    return kept.estimate(seen, description | outcome | found)
 
 
 def _more(kept: Kept, rule: FixedNumber | UntilPrecise, wanted: int) -> int | None:
