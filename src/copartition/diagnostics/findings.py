@@ -317,8 +317,9 @@ def _no_answer(clusters: Sequence[Consensus]) -> list[Finding]:
             DOUBT,
             "No answer yet",
             "How far clusterings from the posterior disagree with this one is not known: the share of pairs comes out "
-            f"as {c.disagreement:.2g} +- {c.disagreement_stderr:.1g}, and of those that either joins as {c.spread:.2g}, "
-            "where shares are between 0 and 1. How surely points belong to clusters is not known either.",
+            f"as {c.disagreement:.2g} +- {c.disagreement_stderr:.1g}, and of those that either joins as "
+            f"{c.spread:.2g}, where shares are between 0 and 1. How surely points belong to clusters is not known "
+            "either.",
             "Run longer chains (burn_in, min_sweeps, lag, or no max_sweeps) or more replicates, and compare several "
             "seeds.",
         )

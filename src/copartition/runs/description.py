@@ -34,6 +34,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
+        "source": job.target.source,
     }
 
 
