@@ -134,17 +134,20 @@ def _shapes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     width = rows.shape[1]
     score, shape, counts = np.zeros((2, width)), np.zeros((2, width)), np.zeros(width)
-    for j in range(width):
-        cells = rows[np.isfinite(rows[:, j]), j]
-        n = len(cells)
-        if n < LEAST_OF_TAILS or np.ptp(cells) == 0.0:
+    there = np.isfinite(rows)
+    whole = there.all(axis=0)
+    for columns in [np.flatnonzero(whole), *np.flatnonzero(~whole)[:, None]]:
+        cells = rows[there[:, columns].all(axis=1)][:, columns]
+        varies = np.ptp(cells, axis=0) > 0.0 if len(cells) else np.zeros(len(columns), dtype=bool)
+        n, columns, cells = len(cells), columns[varies], cells[:, varies]
+        if n < LEAST_OF_TAILS or not len(columns):
             continue
-        standard = (cells - cells.mean()) / cells.std()
-        third, fourth = np.mean(standard**3), np.mean(standard**4) - 3.0
-        score[:, j] = skewtest(standard).statistic, kurtosistest(standard).statistic
-        shape[0, j] = third * np.sqrt(n * (n - 1.0)) / (n - 2.0)
-        shape[1, j] = (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * fourth + 6.0)
-        counts[j] = n
+        standard = (cells - cells.mean(axis=0)) / cells.std(axis=0)
+        third, fourth = np.mean(standard**3, axis=0), np.mean(standard**4, axis=0) - 3.0
+        score[:, columns] = skewtest(standard).statistic, kurtosistest(standard).statistic
+        shape[0, columns] = third * np.sqrt(n * (n - 1.0)) / (n - 2.0)
+        shape[1, columns] = (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * fourth + 6.0)
+        counts[columns] = n
     return score, shape, counts
 
 
