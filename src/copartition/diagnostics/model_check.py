@@ -168,13 +168,14 @@ def _large(one: Seen, least: float) -> np.ndarray:
 
 
 def _listed(called: list[str], what: str) -> str:
-    more = f", and {len(called) - LISTED} more {what}" if len(called) > LISTED else ""
+    left = len(called) - LISTED
+    more = f", and {left} more {what}{'s' if left > 1 else ''}" if left > 0 else ""
     return ", ".join(called[:LISTED]) + more
 
 
 def _correlated(called: list[str], has_missing: bool) -> Finding:
     text = (
-        f"Columns {_listed(called, 'pairs')} are correlated within clusters, and the model takes them for independent. "
+        f"Columns {_listed(called, 'pair')} are correlated within clusters, and the model takes them for independent. "
         "It makes up for that with more clusters, so that the number of clusters, and how sure they are, may tell of "
         "the model and not of groups in the data."
     )
@@ -185,13 +186,13 @@ def _correlated(called: list[str], has_missing: bool) -> Finding:
     if has_missing:
         advice = f"Leave out one of such columns, or leave out rows with missing cells and take {full}."
     else:
-        advice = f"Take {full}, which describes them with fewer clusters, and compare."
+        advice = f"Take {full}, which may describe them with fewer clusters, and compare."
     return Finding(MISFIT, "Correlated columns", text, advice)
 
 
 def _not_normal(called: list[str], word: str) -> Finding:
     text = (
-        f"Within clusters, columns are {word}, and the model takes them for normal: {_listed(called, 'columns')}. One "
+        f"Within clusters, columns are {word}, and the model takes them for normal: {_listed(called, 'column')}. One "
         "group may then be described by several clusters."
     )
     advice = (

@@ -130,7 +130,8 @@ def estimate(
     rule = stopping_rule(replicates, target_stderr, target_relative)
     choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed))
     job = make_job(target, functional, choice, seed)
-    choice = replace(choice, model=look_at_model(target, functional, choice, Where(executor, False, seed)))
+    threads = executor if isinstance(executor, int) else None  # it is not worth a pool of processes or a cluster
+    choice = replace(choice, model=look_at_model(target, functional, choice, Where(threads, False, seed)))
     return run_until(rule, job, choice, executor=executor, store=store, progress=progress)
 
 
