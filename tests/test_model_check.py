@@ -73,9 +73,23 @@ def test_only_runs_that_tell_of_clusters_look():
 def test_scikit_learn_says_it():
     from copartition.sklearn import MixtureClusterer
 
+    table = crabs().set_axis([f"crab {i}" for i in range(120)])
+    clusterer = MixtureClusterer("diagonal", max_replicates=10, target_stderr=None, random_state=1)
     with pytest.warns(UserWarning, match="Columns CL and CW") as said:
-        MixtureClusterer("diagonal", max_replicates=10, target_stderr=None, random_state=1).fit(crabs())
+        clusterer.fit(table)
     assert any(one.filename == __file__ for one in said)
+    assert clusterer.consensus_.names == table.index.tolist()
+
+
+def test_anndata_keeps_it():
+    import anndata
+
+    from copartition.anndata import cluster
+
+    adata = anndata.AnnData(crabs().to_numpy())
+    with pytest.warns(UserWarning, match="Columns 0 and 1"):
+        cluster(adata, use_rep="X", max_replicates=10, target_stderr=None)
+    assert any(text.startswith("CORRELATED COLUMNS: ") for text in adata.uns["copartition"]["findings"])
 
 
 def test_correlations_are_those_of_numpy_also_where_cells_are_missing():

@@ -137,7 +137,8 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         """
         data = self._checked(X, reset=True)
         self._seed = _seed_of(self.random_state)
-        named = X.__class__(data, X.index, X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else data
+        is_frame = data is not X and hasattr(X, "iloc") and hasattr(X, "columns")
+        named = type(X)(data, X.index, X.columns) if is_frame else data  # numbers, with the names of rows and columns
         posterior = Mixture(named, component_of(self.component, data, self.noise_sd), self.prior)
         asked = Asked(self.loss, self.target_stderr, self.max_replicates, self.max_sweeps, self.step)
         where = Where(joblib.effective_n_jobs(self.n_jobs), False, self._seed)

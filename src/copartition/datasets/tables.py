@@ -155,7 +155,7 @@ def source_of(path: str | Path) -> dict[str, str]:
 
 
 def columns_of(source: Mapping[str, str], beside: Path) -> dict[str, list[Any]] | None:
-    """Return all columns of the file that data were read from; None if it is gone or has changed.
+    """Return the columns with names of the file that data were read from; None if it is gone or has changed.
 
     Parameters
     ----------
@@ -167,12 +167,15 @@ def columns_of(source: Mapping[str, str], beside: Path) -> dict[str, list[Any]] 
     for file in (Path(source["file"]), beside / Path(source["file"]).name):
         if file.is_file() and source_of(file)["digest"] == source["digest"]:
             raw = read_raw(file)
-            names = [name or str(position) for position, name in enumerate(raw.names)]
-            return {
-                f"{n}" if names.count(n) == 1 else f"{n} [{c}]": [row[c] for row in raw.rows]
-                for c, n in enumerate(names)
-            }
+            kept = [c for c, name in enumerate(raw.names) if name]  # one without a name has the names of the rows
+            return {_once(raw.names, c): [row[c] for row in raw.rows] for c in kept}
     return None
+
+
+def _once(names: list[str], position: int) -> str:
+    """Return the name of a column, with its number if another one has the same."""
+    name = names[position]
+    return name if names.count(name) == 1 else f"{name} [{position}]"
 
 
 def row_labels(path: str | Path, used: Sequence[str] | None = None) -> list[Any] | None:

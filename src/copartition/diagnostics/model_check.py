@@ -10,7 +10,7 @@ clusterings from the posterior:
   scores, weighted by the square root of n(k).
 
 Clusterings from the posterior, not the consensus: if the model made the data, the clusters of a draw are as likely as
-the true ones, so that these statistics have the laws that they have for true clusters (Johnson 2004). In the consensus
+the true ones, so that these statistics are distributed as they are for true clusters (Johnson 2004). In the consensus
 every point is where it most likely belongs, which cuts clusters off where they overlap and makes correlations of its
 own. Of several draws twice the median of the p-values is valid, whatever their dependence.
 
