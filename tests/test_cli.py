@@ -22,6 +22,8 @@ import copartition as cp
 from conftest import hear_interrupts
 from copartition import datasets
 from copartition.cli import main
+from copartition.datasets.tables import row_labels
+from copartition.targets.cells import kept_names
 
 FAST = ["--replicates", "40", "--lag", "2"]
 SHORT = [*FAST, "--burn-in", "1", "--min-sweeps", "3"]
@@ -327,6 +329,70 @@ def test_export_of_a_run(run, tmp_path, ending):
         assert table["met"].all()
 
 
+@pytest.fixture
+def cars(tmp_path):
+    """Rows with names and a column called as one of the export, in a store beside the file."""
+    path = tmp_path / "cars.csv"
+    path.write_text("model,speed,cluster\nFiat,1.10,7\nVolvo,1.2,8\nAudi,9.0,\nOpel,9.1,5\n")
+    wanted = ["--columns", "speed", "--functional", "together", "--store", tmp_path / "run.db"]
+    assert call("estimate", path, *MODEL, *SHORT, *wanted).exit_code == 0
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_clusters_of_a_table_have_names_and_the_columns_of_the_file(cars, tmp_path, ending):
+    out = tmp_path / f"out.{ending}"
+    result = call("export", tmp_path / "run.db", "-o", out, "--clusters")
+    assert result.exit_code == 0, result.output
+    found = getattr(pd, f"read_{ending}")(out)
+    assert list(found) == ["point", "cluster", "belongs", "belongs_stderr", "model", "speed", "cluster [2]"]
+    assert found["point"].tolist() == found["model"].tolist() == ["Fiat", "Volvo", "Audi", "Opel"]
+    assert found["cluster"].tolist() == [0, 0, 1, 1]
+    assert found["speed"].tolist() == [1.1, 1.2, 9.0, 9.1]
+    if ending == "csv":
+        assert "Fiat,1.10,7\n" in out.read_text(encoding="utf-8").replace("\r", "")  # as it stands in the file
+
+
+def test_columns_of_another_file_are_not_taken_for_those_of_the_run(cars, tmp_path):
+    cars.write_text(cars.read_text().replace("Fiat", "Seat"))
+    result = call("export", tmp_path / "run.db", "-o", tmp_path / "out.csv", "--clusters")
+    assert result.exit_code == 0
+    assert f"Without the columns of {str(cars)!r}: it is gone, or has changed." in result.output
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found) == ["point", "cluster", "belongs", "belongs_stderr"]
+    assert found["point"].tolist() == ["Fiat", "Volvo", "Audi", "Opel"]
+    again = call(
+        "estimate",
+        cars,
+        *MODEL,
+        *SHORT,
+        "--columns",
+        "speed",
+        "--functional",
+        "together",
+        "--store",
+        tmp_path / "run.db",
+    )  # the numbers are the same, but the names are not
+    assert again.exit_code == 2
+    assert "belongs to another run" in again.output
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (",x\n7,1\n3,2\n5,9\n", [7, 3, 5]),
+        (",x\n0,1\n1,2\n2,9\n", None),
+        ("x,y\n7,1\n3,2\n5,9\n", None),
+        ("x,who\n7,a\n3,b\n5,a\n", None),
+        ("x,who\n7,a\n3,b\n5,c\n", ["a", "b", "c"]),
+    ],
+)
+def test_names_of_rows(tmp_path, text, names):
+    (tmp_path / "t.csv").write_text(text)
+    found = row_labels(tmp_path / "t.csv")
+    assert (None if found is None else kept_names(found)) == names
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
 def test_export_of_pairs(run, tmp_path, ending):
     path = tmp_path / f"out.{ending}"
@@ -336,10 +402,11 @@ def test_export_of_pairs(run, tmp_path, ending):
     if ending == "npz":
         matrix = scipy.sparse.load_npz(path).toarray()
         assert np.allclose(matrix[np.triu_indices(4, 1)], expected, rtol=1e-6)
+        assert np.load(path)["names"].tolist() == ["a", "b", "c", "d"]
     else:
         table = getattr(pd, f"read_{ending}")(path)
         assert list(table) == ["i", "j", "mean", "stderr"]
-        assert table[["i", "j"]].to_numpy().tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+        assert (table["i"] + table["j"]).tolist() == ["ab", "ac", "ad", "bc", "bd", "cd"]
         assert np.array_equal(table["mean"], expected)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sklearn import metrics
 
 import copartition as cp
 import naive_networks
@@ -307,4 +310,21 @@ def test_two_vertices_of_one_name(tmp_path):
     path.write_text('graph [ node [ id 0 label 1 ] node [ id 1 label "1" ] edge [ source 0 target 1 ] ]')
     result = call("estimate", path, "--functional", "together:1,1")
     assert result.exit_code == 2
-    assert "expected the name of a vertex, such as 1, 1, and 2 are called '1'." in result.output
+    assert "expected the name of a point, such as 1, 1, and 2 are called '1'." in result.output
+
+
+def test_exports_have_the_names_of_vertices(tmp_path):
+    """Names are whole numbers in another order: taken for row numbers they would give other communities."""
+    graph = networkx.planted_partition_graph(3, 8, 0.9, 0.03, seed=1)
+    called = np.random.default_rng(1).permutation(24).tolist()
+    (tmp_path / "net.edges").write_text("".join(f"{called[a]} {called[b]}\n" for a, b in graph.edges))
+    run = ["--functional", "together", *AS_OPTIONS, "--store", tmp_path / "run.db"]
+    assert call("estimate", tmp_path / "net.edges", *run).exit_code == 0
+    for what in ("clusters", "pairs"):
+        assert call("export", tmp_path / "run.db", "-o", tmp_path / f"{what}.csv", f"--{what}").exit_code == 0
+    clusters = pd.read_csv(tmp_path / "clusters.csv").set_index("point")["cluster"]
+    planted = pd.Series({called[vertex]: vertex // 8 for vertex in graph})
+    assert metrics.adjusted_mutual_info_score(planted, clusters.loc[planted.index]) == pytest.approx(1.0)
+    pairs = pd.read_csv(tmp_path / "pairs.csv")
+    joined = planted.loc[pairs["i"]].to_numpy() == planted.loc[pairs["j"]].to_numpy()
+    assert pairs["mean"][joined].min() > 0.5 > pairs["mean"][~joined].max()

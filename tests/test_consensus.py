@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -359,3 +360,50 @@ def test_a_cap_bounds_the_work_and_is_said():
     assert f"NOT UNBIASED: {c.censored} of 64 pairs did not meet before the cap." in str(c)
     with pytest.raises(ValueError, match="max_sweeps must be a whole number of at least 6, got 5"):
         cp.consensus(target, max_sweeps=5)
+
+
+# --- what its runs found ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found():
+    return cp.consensus(small.scalar()[0], replicates=40, seed=1)
+
+
+@pytest.mark.parametrize("run", ["estimate", "chosen_by"])
+def test_what_runs_found_is_said_everywhere(found, run, tmp_path):
+    e = getattr(found, run)
+    doubt = {"level": "doubt", "title": "Chains at their start", "text": "90 % met at once.", "advice": "Start there."}
+    c = replace(found, **{run: replace(e, made_by=e.made_by | {"modes": doubt})})
+    assert "CHAINS AT THEIR START: 90 % met at once. Start there." in c.warnings
+    assert "CHAINS AT THEIR START: 90 % met at once. Start there." in str(c).splitlines()
+    cp.write_report(c, tmp_path / "page.html")
+    for html in (c._repr_html_(), (tmp_path / "page.html").read_text(encoding="utf-8")):
+        assert '<li class="doubt">90 % met at once.</li>' in html
+        assert '<div class="verdict doubt">' in html or '<section class="verdict doubt">' in html
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"disagreement": -0.205, "disagreement_stderr": 0.2, "spread": 33.0},
+        {"disagreement": 0.4, "disagreement_stderr": 0.2},
+        {"disagreement": 1.3, "disagreement_stderr": 0.01},
+        {"spread": -2.0},
+    ],
+)
+def test_figures_that_cannot_be_are_no_answer(found, nonsense, tmp_path):
+    assert found.has_answer
+    c = replace(found, **nonsense)
+    assert not c.has_answer
+    assert str(c).startswith("NO ANSWER YET: ")
+    assert "disagrees with this one on" not in str(c)
+    cp.write_report(c, tmp_path / "page.html")
+    for html in (c._repr_html_(), (tmp_path / "page.html").read_text(encoding="utf-8")):
+        assert "<strong>There is no answer yet" in html
+
+
+def test_a_share_a_little_below_0_is_told_as_0(found):
+    c = replace(found, disagreement=-1e-4, spread=-1e-3)
+    assert "disagrees with this one on 0 % (+-" in str(c)
+    assert c.disagreement == -1e-4  # as it is, for programs

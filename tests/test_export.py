@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import copartition as cp
@@ -220,3 +221,39 @@ def test_two_streamed_functionals_of_one_name_do_not_hide_each_other():
     tree = e.to_datatree()
     found = sorted(len(node["mean"]) for name, node in tree.children.items() if name.startswith("co_clustering"))
     assert found == [1, 3]
+
+
+# --- names of points -------------------------------------------------------------------------------------------------
+
+
+def named(index):
+    table = pd.DataFrame({"x": [-3.0, 3.0, -2.9, 3.1]}, index=index)
+    return cp.Mixture(table, cp.Gaussian(noise_sd=0.5, mean_sd=3.0), cp.DirichletProcess(1.0))
+
+
+@pytest.mark.parametrize(
+    ("index", "names"),
+    [
+        (["a", "b", "c", "d"], ["a", "b", "c", "d"]),
+        ([3, 1, 2, 0], [3, 1, 2, 0]),
+        (pd.date_range("2020-01-01", periods=4), [f"2020-01-0{day} 00:00:00" for day in range(1, 5)]),
+        ([0, 1, 2, 3], [0, 1, 2, 3]),
+        (["a", "a", "b", "c"], [0, 1, 2, 3]),
+    ],
+)
+def test_data_frames_keep_their_index(index, names, tmp_path):
+    e = cp.estimate(named(index), cp.co_clustering(), replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1)
+    export.write(e, tmp_path / "points.csv", "clusters")
+    assert pd.read_csv(tmp_path / "points.csv")["point"].tolist() == names
+    export.write(e, tmp_path / "pairs.parquet", "pairs")
+    assert pd.read_parquet(tmp_path / "pairs.parquet")["j"].tolist() == [*names[1:], *names[2:], names[3]]
+    assert e.components[0] == f"together[{names[0]}, {names[1]}]"
+    c = cp.consensus(named(index), replicates=20, seed=1)
+    assert list(c.to_dict()) == c.names == cp.consensus(e).names == names
+    assert c.estimate.components[0] == f"with[{names[0]}, cluster 0]"
+
+
+def test_names_of_streamed_pairs_go_to_arviz():
+    wanted = cp.co_clustering(keep_values=False)
+    e = cp.estimate(named(list("abcd")), wanted, replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1)
+    assert e.to_datatree()["co_clustering"].coords["j"].to_numpy().tolist() == list("bcdcdd")

@@ -14,6 +14,7 @@ from copartition.datasets.annotated import representation_of
 from copartition.extras import needed
 from copartition.front import Asked, Asking, Clustered, cluster_rows, component_of
 from copartition.runs.workers import Where
+from copartition.targets.cells import kept_names
 from copartition.targets.mixture import Component, Mixture
 from copartition.targets.priors import Prior
 from copartition.validation import check_names, integer, shorten
@@ -84,7 +85,7 @@ def cluster(
         - ``obsp[key_added + "_similarity"]``: probability that two cells are together, sparse, what is below 0.01 left
           out; of more than 2,000 cells that of each with its 15 nearest;
         - ``uns[key_added]``: parameters, the number of clusters with its standard error, the expected loss, what did
-          not meet, what was assumed, versions.
+          not meet, what was assumed, what speaks against it (``"findings"``), versions.
 
     Examples
     --------
@@ -105,13 +106,14 @@ def cluster(
     adata = adata.copy() if copy else adata
     data = representation_of(adata, use_rep, n_pcs)
     posterior = Mixture(data, component_of(component, data, noise_sd), prior)
+    posterior.names = kept_names(adata.obs_names.tolist())
     every = Asked(**asked)
     where = Where(None if n_jobs in (None, -1) else integer("n_jobs", n_jobs, 1), progress, random_state)
     found = cluster_rows(posterior, data, every, where)
     params = {"use_rep": use_rep, "n_pcs": n_pcs, "random_state": random_state, **asdict(every)}
     params |= {"max_sweeps": found.max_sweeps, "step": None if every.step is None else repr(every.step)}
     _add(adata, key_added, found, params)
-    for sentence in found.shortfalls:
+    for sentence in [*found.shortfalls, *found.misfits]:
         warnings.warn(f"copartition.anndata.cluster: {sentence}", UserWarning, stacklevel=2)
     return adata if copy else None
 
@@ -142,6 +144,7 @@ def _add(adata: Any, key: str, found: Clustered, asked: dict[str, Any]) -> None:
         "pairs": {"run": sum(len(e.met) for e in c.runs), "not_met": c.censored, "most_sweeps": found.n_sweeps},
         "converged": not found.shortfalls,
         "shortfalls": np.array(found.shortfalls, dtype=object),
+        "findings": np.array(c.warnings, dtype=object),
         "assumptions": np.array(found.posterior.assumptions(), dtype=object),
         "versions": {"copartition": __version__, "anndata": version("anndata"), "numpy": np.__version__},
     }

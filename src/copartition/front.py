@@ -14,6 +14,7 @@ import numpy as np
 from copartition.answers import Estimate
 from copartition.chains.step import Step
 from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.findings import MISFIT, NO_ANSWER
 from copartition.functionals import Functional, co_clustering, n_clusters, nearest_pairs
 from copartition.runs.consensus import consensus
 from copartition.runs.workers import Where
@@ -77,7 +78,14 @@ class Clustered(NamedTuple):
                 f"standard errors of probabilities are up to {error:.2g} after {len(runs[-1].met)} pairs of chains, "
                 f"and at most {precision['target_stderr']:g} was asked for: raise max_replicates."
             )
+        if not self.consensus.has_answer:
+            found.append(NO_ANSWER)
         return found
+
+    @property
+    def misfits(self) -> list[str]:
+        """Where the model does not suit the data, a sentence or two each."""
+        return [f"{one.text} {one.advice}" for one in self.consensus.findings if one.level == MISFIT]
 
 
 def component_of(component: Any, data: Any, noise_sd: float | None = None) -> Component:

@@ -137,7 +137,9 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         """
         data = self._checked(X, reset=True)
         self._seed = _seed_of(self.random_state)
-        posterior = Mixture(data, component_of(self.component, data, self.noise_sd), self.prior)
+        is_frame = data is not X and hasattr(X, "iloc") and hasattr(X, "columns")
+        named = type(X)(data, X.index, X.columns) if is_frame else data  # numbers, with the names of rows and columns
+        posterior = Mixture(named, component_of(self.component, data, self.noise_sd), self.prior)
         asked = Asked(self.loss, self.target_stderr, self.max_replicates, self.max_sweeps, self.step)
         where = Where(joblib.effective_n_jobs(self.n_jobs), False, self._seed)
         found = cluster_rows(posterior, data, asked, where)
@@ -155,6 +157,8 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         self.converged_ = not found.shortfalls
         for sentence in found.shortfalls:
             warnings.warn(f"{type(self).__name__}: {sentence}", exceptions.ConvergenceWarning, stacklevel=2)
+        for sentence in found.misfits:
+            warnings.warn(f"{type(self).__name__}: {sentence}", UserWarning, stacklevel=2)
         return self
 
     def predictive_density(self, X: Any) -> tuple[np.ndarray, np.ndarray]:

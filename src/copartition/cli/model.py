@@ -211,7 +211,7 @@ def _point_of(text: str, names: list[Any] | None) -> int:
     if len(found) != 1:
         called = f"{', '.join(map(str, names[:5]))}{', ...' if len(names) > 5 else ''}"
         how_many = "none is" if not found else f"{len(found)} are"
-        raise ValueError(f"expected the name of a vertex, such as {called}, and {how_many} called {text!r}")
+        raise ValueError(f"expected the name of a point, such as {called}, and {how_many} called {text!r}")
     return found[0]
 
 
@@ -257,6 +257,6 @@ functional_option = click.option(
     default=("largest:3",),
     show_default=True,
     help="n_clusters, n_clusters:MOST (probabilities of 1 to MOST clusters), largest:K, together (all pairs), "
-    "together:I,J,... (points by number, vertices of a network by name), concentration, hyperparameters (unknown "
+    "together:I,J,... (points by name where they have one, else by number), concentration, hyperparameters (unknown "
     "numbers), n_components, density:LOW:HIGH:N (1-D). Repeat for more.",
 )

@@ -14,6 +14,8 @@ import numpy as np
 import copartition as cp
 from copartition import datasets
 from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_line, network_options
+from copartition.datasets.tables import row_labels, source_of
+from copartition.targets.cells import kept_names
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
@@ -126,7 +128,11 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
         component = _of_numbers(name, options)
     else:
         data, component, name = _from_file(options, name)
-    return cp.Mixture(data, component, _prior_of(options, is_known=name == "known"))
+    target = cp.Mixture(data, component, _prior_of(options, is_known=name == "known"))
+    if options["data"]:
+        target.names = kept_names(options["row_names"] or range(target.n_points))
+        target.source = None if datasets.is_annotated(options["data"]) else source_of(options["data"])
+    return target
 
 
 def data_line(options: dict[str, Any], target: cp.Mixture | cp.BlockModel) -> str:
@@ -153,7 +159,8 @@ def _component_name(options: dict[str, Any]) -> str | None:
 def _cells_of(options: dict[str, Any]) -> np.ndarray:
     """Return what is clustered of the cells of an AnnData file."""
     rep = options["rep"] or "X_pca"
-    data = datasets.representation_of(datasets.read_annotated(options["data"]), rep, options["n_pcs"])
+    adata = datasets.read_annotated(options["data"])
+    data, options["row_names"] = datasets.representation_of(adata, rep, options["n_pcs"]), adata.obs_names.tolist()
     options["notes"] = [rep if options["n_pcs"] is None else f"the first {options['n_pcs']} columns of {rep}"]
     columns = list(data.T)
     if options["standardize"]:
@@ -164,6 +171,7 @@ def _cells_of(options: dict[str, Any]) -> np.ndarray:
 def _from_file(options: dict[str, Any], name: str | None) -> tuple[Any, cp.Component, str | None]:
     """Return the data of a file, a component for its columns, and the name of that for numbers."""
     wanted = options["columns"].split(",") if options["columns"] else None
+    options["row_names"] = row_labels(options["data"], wanted)
     if name == "known" and not options["kinds"]:  # numbers only: columns of text are left out
         table = datasets.read_columns(options["data"], wanted)
         options["columns"] = ", ".join(table.names)

@@ -8,6 +8,7 @@ import click
 
 import copartition as cp
 from copartition.cli.model import one_sentence_errors, writing
+from copartition.datasets.tables import columns_of
 from copartition.view import export as files
 
 
@@ -39,12 +40,18 @@ def report(run: str, output: str, title: str | None) -> None:
 def export(run: str, output: str, what: str | None) -> None:
     """Write the replicates of a run, or what they come to, to a file for other programs.
 
-    RUN is the file that was given to copartition estimate as --store, finished or not.
+    RUN is the file that was given to copartition estimate as --store, finished or not. Points go by their names, and
+    clusters of a table have all columns of its file beside them, if it is where it was and has not changed.
     """
     with one_sentence_errors():
         e = _load(run)
+        beside, source = None, e.made_by.get("source")
+        if what == "clusters" and source:
+            beside = columns_of(source, Path(run).parent)
+            if beside is None:
+                click.echo(f"Without the columns of {source['file']!r}: it is gone, or has changed.", err=True)
         with writing(output):
-            files.write(e, output, what or "replicates")
+            files.write(e, output, what or "replicates", beside)
     click.echo(f"Wrote {output}.")
     for warning in e.warnings:
         click.echo(warning, err=True)

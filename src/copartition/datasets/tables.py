@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,6 +147,56 @@ def read_raw(path: str | Path) -> Raw:
         separator = "\t" if kind == ".tsv" else _separator(file)
         return Raw(*read_text(file, separator), ["separated by semicolons"] if separator == ";" else [])
     raise ValueError(f"{str(path)!r} must be a .csv, .tsv, .npy or .parquet file.")
+
+
+def source_of(path: str | Path) -> dict[str, str]:
+    """Return the name of a file and a digest of what is in it, so that it is known again."""
+    return {"file": str(path), "digest": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+
+
+def columns_of(source: Mapping[str, str], beside: Path) -> dict[str, list[Any]] | None:
+    """Return the columns with names of the file that data were read from; None if it is gone or has changed.
+
+    Parameters
+    ----------
+    source : mapping
+        What `source_of` said of it.
+    beside : path
+        A folder in which to look, too.
+    """
+    for file in (Path(source["file"]), beside / Path(source["file"]).name):
+        if file.is_file() and source_of(file)["digest"] == source["digest"]:
+            raw = read_raw(file)
+            kept = [c for c, name in enumerate(raw.names) if name]  # one without a name has the names of the rows
+            return {_once(raw.names, c): [row[c] for row in raw.rows] for c in kept}
+    return None
+
+
+def _once(names: list[str], position: int) -> str:
+    """Return the name of a column, with its number if another one has the same."""
+    name = names[position]
+    return name if names.count(name) == 1 else f"{name} [{position}]"
+
+
+def row_labels(path: str | Path, used: Sequence[str] | None = None) -> list[Any] | None:
+    """Return the names of the rows of a file: of a first column without a name, or of words of which no two are equal.
+
+    Parameters
+    ----------
+    path : path
+    used : sequence of str, optional
+        Columns that are clustered by, which are no names.
+    """
+    raw = read_raw(path)
+    taken = {position_of(name, raw.names, Path(path)) for name in used or ()}
+    for position, name in enumerate(raw.names):
+        cells = [row[position] for row in raw.rows]
+        if position in taken or any(is_missing(cell) for cell in cells) or len(set(cells)) < len(cells):
+            continue
+        if (position == 0 and not name) or not any(is_number(cell) for cell in cells):
+            texts = [str(cell).strip() for cell in cells]
+            return [int(text) for text in texts] if all(text.lstrip("-").isdecimal() for text in texts) else texts
+    return None
 
 
 def is_missing(cell: Any) -> bool:

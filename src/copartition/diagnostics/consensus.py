@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from copartition.diagnostics.averages import averages_at_most, averages_of_replicates, belonging, joined_pairs, square
+from copartition.diagnostics.findings import Finding, findings_of
 from copartition.diagnostics.search import from_similarity
 from copartition.display import Displayed, draw, frame_of
 from copartition.extras import needed
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 LOSSES = ("vi", "binder")
 METRICS = {"vi": ("vi", 1.0), "binder": ("hamming", 2.0)}  # the distance whose mean, divided, is the expected loss
 UNSURE = 0.7  # a point that is with the others of its cluster less often than this is worth a look
+WIDE = 0.5  # interval of the share of pairs in dispute that says nothing
+OUTSIDE = 0.01  # of 0 to 1, that the same share may lie by chance; of the share of joined pairs five times that
 SPREAD = 0.2  # share of joined pairs in dispute from which on one clustering does not stand for the posterior
 
 
@@ -124,6 +127,22 @@ class Consensus(Displayed):
         return sum(e.censored for e in self.runs)
 
     @property
+    def has_answer(self) -> bool:
+        """Whether its figures make sense: shares of pairs that are between 0 and 1, and known to better than 0.5."""
+        is_share = -OUTSIDE <= self.disagreement <= 1.0 + OUTSIDE and abs(self.spread - 0.5) <= 0.5 + 5.0 * OUTSIDE
+        return is_share and not 2.0 * 1.96 * self.disagreement_stderr > WIDE
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What its runs found, each thing once: see `Estimate.findings`."""
+        return [] if self.estimate is None else findings_of(self.estimate, [self])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against trusting it, a sentence or two each: the findings that are warnings."""
+        return [str(finding) for finding in self.findings if finding.is_warning]
+
+    @property
     def is_spread(self) -> bool:
         """Whether the posterior is spread over several clusterings, so that no single one stands for it."""
         return self.spread > SPREAD
@@ -198,25 +217,32 @@ class Consensus(Displayed):
             columns = {"points": self.sizes, "cohesion": self.cohesion, "cohesion_stderr": self.cohesion_stderr}
             ordered = {name: values[largest] for name, values in columns.items()}
             return frame_of({"cluster": largest, **ordered}, "cluster", "as_frame=True")
+        return "\n".join([*self.warnings, *self.sentences])
+
+    @property
+    def sentences(self) -> list[str]:
+        """What there is to be said of the clusters themselves; of shares of pairs nothing if they are none."""
         sizes = np.sort(self.sizes)[::-1]
         shown = ", ".join(str(size) for size in sizes[:12]) + (", ..." if len(sizes) > 12 else "")
-        names = self.names
-        unsure = [names[n] for n in np.flatnonzero(self.belongs < UNSURE)]
-        named = ", ".join(map(str, unsure[:10])) + (f" and {len(unsure) - 10} more" if len(unsure) > 10 else "")
-        lines = [
-            f"{len(sizes)} cluster(s) of {shown} points, by {self.loss} loss.",
-            f"A clustering from the posterior disagrees with this one on {100 * self.disagreement:.3g} % "
-            f"(+- {100 * self.disagreement_stderr:.1g} %) of all pairs, {100 * self.spread:.2g} % of those that either "
-            "joins.",
-            f"{len(unsure)} of {len(self.points)} points are with the others of their cluster with probability below "
-            f"{UNSURE:g}" + (f": {named}." if unsure else "."),
-        ]
+        lines = [f"{len(sizes)} cluster(s) of {shown} points, by {self.loss} loss."]
+        if self.has_answer:
+            names = self.names
+            unsure = [names[n] for n in np.flatnonzero(self.belongs < UNSURE)]
+            named = ", ".join(map(str, unsure[:10])) + (f" and {len(unsure) - 10} more" if len(unsure) > 10 else "")
+            # An unbiased estimate of a share near 0 may be a little below it.
+            share, joined = (100.0 * max(value, 0.0) for value in (self.disagreement, self.spread))
+            lines += [
+                f"A clustering from the posterior disagrees with this one on {share:.3g} % "
+                f"(+- {100 * self.disagreement_stderr:.1g} %) of all pairs, {joined:.2g} % of those that either joins.",
+                f"{len(unsure)} of {len(self.points)} points are with the others of their cluster with probability "
+                f"below {UNSURE:g}" + (f": {named}." if unsure else "."),
+            ]
         if self.censored:
             count = sum(len(e.met) for e in self.runs)
             lines.append(f"NOT UNBIASED: {self.censored} of {count} pairs did not meet before the cap.")
-        if self.is_spread:
+        if self.is_spread and self.has_answer:
             lines.append("The posterior is spread over several clusterings: no single one stands for it.")
-        return "\n".join(lines)
+        return lines
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw how often points are together, in the order of the clusters: see `copartition.plots.co_clustering`.
@@ -342,6 +368,7 @@ def _about_one(e: Replicates, loss: str) -> Consensus:
         spread=float(2.0 * disputed / (joined + disputed)) if joined > 0 else 0.0,
         candidates=labels[None],
         estimate=e,
+        nodes=companions.functionals[0].get("names"),
     )
 
 

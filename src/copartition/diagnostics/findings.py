@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.bounds import tv_bound
-from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.missing import missing_of
 from copartition.diagnostics.robust import heavy_tail
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
@@ -22,6 +22,9 @@ from copartition.results import Replicates
 from copartition.results.meeting import quick_sentence
 from copartition.results.replicates import FEWEST_FOR_INTERVAL
 
+if TYPE_CHECKING:
+    from copartition.diagnostics.consensus import Consensus
+
 CLOSE = 0.1  # total variation after the burn-in that is good enough
 SCALARS = 20  # components up to which a functional is told in words, not only in pictures
 WIDE = 0.5  # an interval of a probability that is wider says nothing
@@ -29,17 +32,19 @@ OUTSIDE = 0.05  # by which an interval of a probability may reach below 0 or abo
 FEW_OF_MANY = 0.01  # share of many components that may be unknown
 AVERAGED = 0.5  # share of its sweeps that a replicate should average over, at least
 
-GOOD, NOTE, CAUTION, DOUBT, BAD, OPEN = LEVELS = ("good", "note", "caution", "doubt", "bad", "open")
+GOOD, NOTE, CAUTION, MISFIT, DOUBT, BAD, OPEN = LEVELS = ("good", "note", "caution", "misfit", "doubt", "bad", "open")
 
 HEADLINES = {
     GOOD: "Monte Carlo error is under control for this model.",
     NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
     CAUTION: "These numbers are unbiased for this model, but their error is rough, or larger than it need be.",
+    MISFIT: "The model does not suit these data: clusters may tell of the model, not of the data.",
     DOUBT: "These numbers may describe only a part of the posterior, or the place where the chains started: compare "
     "with another start and another seed.",
     BAD: "These numbers are biased: do not rely on them.",
     OPEN: "There is no answer yet: these numbers are far too uncertain to be used.",
 }
+NO_ANSWER = HEADLINES[OPEN]
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class Finding:
     Attributes
     ----------
     level : str
-        ``"good"``, ``"note"``, ``"caution"``, ``"doubt"``, ``"bad"`` (biased) or ``"open"`` (no answer yet).
+        ``"good"``, ``"note"``, ``"caution"``, ``"misfit"`` (of the model), ``"doubt"``, ``"bad"`` (biased) or
+        ``"open"`` (no answer yet).
     title : str
         What it is about, in two or three words.
     text : str
@@ -66,7 +72,7 @@ class Finding:
     @property
     def is_warning(self) -> bool:
         """Whether it speaks against the estimate."""
-        return self.level in (CAUTION, DOUBT, BAD, OPEN)
+        return self.level in (CAUTION, MISFIT, DOUBT, BAD, OPEN)
 
     def __str__(self) -> str:
         biased = ", BIASED" if self.level == BAD else ""
@@ -115,9 +121,13 @@ def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Findi
         return [Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only.")]
     late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
     look = _look(e)
-    found = [*_open(e), *_meetings(e), *look, *_quick(e, look), *_constant(e, look)]
+    found = [*_open(e), *_meetings(e), *look, *_quick(e, look), *_constant(e, look), *_model(e)]
     trusted = not any(finding.level == DOUBT for finding in found)
-    return [*found, *_chains(e, late, trusted), *_tails(e, late), *_number(e), *_spread(clusters)]
+    found += [*_chains(e, late, trusted), *_tails(e, late), *_number(e)]
+    for c in clusters:
+        if c.chosen_by is not None:  # what only the runs found by which it was chosen
+            found += [one for one in findings_of(c.chosen_by) if one.title not in {other.title for other in found}]
+    return [*_no_answer(clusters), *found, *_spread(clusters)]
 
 
 def _look(e: Replicates) -> list[Finding]:
@@ -150,6 +160,11 @@ def _is_open(part: Replicates) -> bool:
     mean, half = part.mean, part.margin(few=True) * part.stderr
     unknown = (2 * half > WIDE) | (mean - half < -OUTSIDE) | (mean + half > 1.0 + OUTSIDE)
     return bool(unknown.mean() > FEW_OF_MANY if len(unknown) > SCALARS else unknown.any())
+
+
+def _model(e: Replicates) -> list[Finding]:
+    """Return where clusters are not as the model has them, if that was looked at (`model_check`)."""
+    return [Finding(**found) for found in e.made_by.get("model", [])]
 
 
 def _worst(findings: Sequence[Finding]) -> str:
@@ -204,8 +219,8 @@ def _interrupted(e: Replicates) -> Finding:
     share = 100 * under_way / (ended + under_way)
     text = (
         f"{e.wanted:,} replicates were asked for and {ended:,} ended. Those under way when the run stopped, at most "
-        f"{under_way:,} or {share:.2g} % of those begun, are left out. They are slower than the others, so what is there "
-        "is biased"
+        f"{under_way:,} or {share:.2g} % of those begun, are left out. They are slower than the others, so what is "
+        "there is biased"
     )
     advice = (
         "Run the same command or call on the store again: it goes on where it stopped, and is unbiased when all have "
@@ -368,6 +383,23 @@ def _number(e: Replicates) -> list[Finding]:
     return found
 
 
+def _no_answer(clusters: Sequence[Consensus]) -> list[Finding]:
+    return [
+        Finding(
+            OPEN,
+            "No answer yet",
+            "How far clusterings from the posterior disagree with this one is not known: the share of pairs comes out "
+            f"as {c.disagreement:.2g} +- {c.disagreement_stderr:.1g}, and of those that either joins as "
+            f"{c.spread:.2g}, where shares are between 0 and 1. How surely points belong to clusters is not known "
+            "either.",
+            "Run longer chains (burn_in, min_sweeps, lag, or no max_sweeps) or more replicates, and compare several "
+            "seeds.",
+        )
+        for c in clusters
+        if not c.has_answer
+    ]
+
+
 def _spread(clusters: Sequence[Consensus]) -> list[Finding]:
     return [
         Finding(
@@ -377,5 +409,5 @@ def _spread(clusters: Sequence[Consensus]) -> list[Finding]:
             f"{100 * c.spread:.2g} % of the pairs that either joins.",
         )
         for c in clusters
-        if c.is_spread
+        if c.is_spread and c.has_answer
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,11 @@ class OfPartition(Functional):
             raise ValueError(
                 f"partition must have {target.n_points} labels, one a point, got {len(self.labels)} of them."
             )
-        return target, self
+        if target.names is None or "partition" not in self.about:
+            return target, self
+        named = copy.copy(self)
+        named.about = self.about | {"names": target.names}
+        return target, named
 
     def glimpse(self, components: int) -> Functional:
         """Return some points, each with the next one of its cluster, or the first of the next cluster."""

@@ -32,7 +32,7 @@ EXTRAS = (
     "CREATE TABLE IF NOT EXISTS ordinary (number INTEGER PRIMARY KEY, value BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS unmet (number INTEGER PRIMARY KEY, labels BLOB NOT NULL, course BLOB)",
 )
-IN_WORDS = {"assumptions"}  # what the description says once more, for people
+IN_WORDS = {"assumptions", "source"}  # what the description says once more, for people, and where data were read
 
 
 class StoreError(ValueError):

@@ -86,12 +86,15 @@ class Choice:
     init : str, array of int or Start
     look : Finding, optional
         Whether chains live where the posterior is, if a pilot looked.
+    model : list of Finding, optional
+        Where the model does not suit the data, if that was looked at.
     """
 
     settings: Settings
     step: Step
     init: Any
     look: Finding | None = None
+    model: list[Finding] | None = None
 
 
 def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, where: Where) -> Choice:

@@ -33,6 +33,7 @@ from copartition.diagnostics.consensus import (
     consensus_of,
 )
 from copartition.diagnostics.findings import Finding
+from copartition.diagnostics.model_check import check_model
 from copartition.diagnostics.search import from_draws, from_similarity
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, cluster_similarity, distance_to, memberships
@@ -42,6 +43,7 @@ from copartition.runs.choice import Choice, How, check_how, check_settings, choo
 from copartition.runs.defaults import MAX_SWEEPS, bind, read_step
 from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
+from copartition.runs.model_check import some_of
 from copartition.runs.pilot import TuningError
 from copartition.runs.replicates import UNBOUNDED
 from copartition.runs.sampling import DrawJob, run_chains
@@ -187,6 +189,7 @@ def consensus(
             choice, most = choose(target, None, how, step, settings, where), MOST_REPLICATES
         draws = _draw(target, choice, effort, replace(where, seed=_seed(seed, 1)))
         candidates = _candidates(draws, loss, effort, starts, seed)
+        choice = replace(choice, model=check_model(getattr(target, "normal", None), some_of(draws)))
 
         def run(rule: FixedNumber | UntilPrecise, functionals: list[Functional], part: int, choice: Choice) -> Estimate:
             job = make_job(target, functionals, choice, _seed(seed, part))

@@ -34,12 +34,18 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
+        "source": job.target.source,
     }
 
 
 def describe_look(finding: Finding | None) -> dict[str, Any]:
     """Return what a look at other starts or for hidden modes found: it determines nothing of a run."""
     return {} if finding is None else {"modes": asdict(finding)}
+
+
+def describe_model(findings: list[Finding] | None) -> dict[str, Any]:
+    """Return where a model does not suit the data, if that was looked at."""
+    return {} if findings is None else {"model": [asdict(finding) for finding in findings]}
 
 
 def _about(functional: Functional) -> dict[str, Any]:

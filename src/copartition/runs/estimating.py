@@ -17,10 +17,11 @@ from copartition.functionals import Functional
 from copartition.results import Outcomes
 from copartition.results.store import Store
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
-from copartition.runs.description import describe, describe_look
+from copartition.runs.description import describe, describe_look, describe_model
 from copartition.runs.following import follow
 from copartition.runs.keeping import Kept, seconds_a_batch
 from copartition.runs.memory import check_memory
+from copartition.runs.model_check import look_at_model
 from copartition.runs.other_starts import compare_starts
 from copartition.runs.patience import Patience
 from copartition.runs.progress import Monitor, Watch, bar_for
@@ -130,6 +131,8 @@ def estimate(
     rule = stopping_rule(replicates, target_stderr, target_relative)
     choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed))
     job = make_job(target, functional, choice, seed)
+    threads = executor if isinstance(executor, int) else None  # it is not worth a pool of processes or a cluster
+    choice = replace(choice, model=look_at_model(target, functional, choice, Where(threads, False, seed)))
     return run_until(rule, job, choice, executor=executor, store=store, progress=progress)
 
 
@@ -182,13 +185,14 @@ def run_until(
                 kept.add_courses(follow(job, kept.unmet, place))
                 look = describe_look(choice.look) or kept.look(is_new) or _look(job, seen.outcomes, place)
         outcome = rule.outcome(seen)
+        found = look | describe_model(choice.model)
         if kept.store is not None and not failures:
-            kept.store.note({"precision": outcome.get("precision"), **look})
+            kept.store.note({"precision": outcome.get("precision"), **found})
     finally:
         kept.close()
     if failures:
         raise _error(failures, seen.count, store)
-    return kept.estimate(seen, description | outcome | look | {"wanted": wanted})
+    return kept.estimate(seen, description | outcome | found | {"wanted": wanted})
 
 
 def _look(job: Job, outcomes: Outcomes, place: Any) -> dict[str, Any]:

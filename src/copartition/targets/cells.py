@@ -154,6 +154,32 @@ def cells_of(data: Any, name: str = "data") -> Cells:
     return cells
 
 
+def row_names(data: Any) -> list[str | int] | None:
+    """Return what the rows of a data frame or a series of pandas are called, as a file can keep it.
+
+    None where they have no names of their own: where the index counts rows, or where it has one name twice.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row_names(pd.DataFrame({"x": [1.0, 2.0]}, index=["a", "b"]))
+    ['a', 'b']
+    """
+    index = getattr(data, "index", None)
+    if not hasattr(data, "iloc") or index is None:
+        return None
+    return kept_names(index.tolist())
+
+
+def kept_names(names: Sequence[Any]) -> list[str | int] | None:
+    """Return names as words and whole numbers; None where they count rows from 0 on, or where two are the same."""
+    plain = [_plain(name) for name in names]
+    kept = [name if isinstance(name, int) and not isinstance(name, bool) else str(name) for name in plain]
+    if kept == list(range(len(kept))) or len({str(name) for name in kept}) < len(kept):
+        return None
+    return kept
+
+
 def check_observed(cells: Cells) -> np.ndarray:
     """Return which cells were not observed; refuse a row or a column without any that was."""
     missing = cells.missing()

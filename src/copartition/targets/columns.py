@@ -86,6 +86,14 @@ class Columns(BlockComponent):
                 blocks += component.blocks(own, n_points)
         return [*category_blocks(categories, n_points), *blocks]
 
+    def normal_columns(self, width: int) -> list[list[int]]:
+        """Return the groups of all parts, by the positions of their columns in the table."""
+        return [
+            [positions[j] for j in group]
+            for positions, (_, component) in zip(self._positions, self.parts, strict=True)
+            for group in component.normal_columns(len(positions))
+        ]
+
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         sentences = ["Given the cluster of a point, these groups of columns are independent of each other."]

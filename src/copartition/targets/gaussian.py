@@ -281,6 +281,10 @@ class Gaussian(BlockComponent):
             used[:] = used @ axes
         return rows
 
+    def normal_columns(self, width: int) -> list[list[int]]:
+        """Return all columns as one group if there is a covariance, each by itself otherwise."""
+        return [[j] for j in range(width)] if self.noise_cov is None else [list(range(width))]
+
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         noise = (

@@ -82,7 +82,8 @@ def names_of(graph: Graph) -> list[str | int] | None:
     """Return what vertices are called, as a file can keep it: words and whole numbers; None if they have no names."""
     if graph.nodes is None:
         return None
-    return [node if isinstance(node, int) and not isinstance(node, bool) else str(node) for node in graph.nodes]
+    whole = (int, np.integer)  # not bool, which is an int
+    return [int(node) if isinstance(node, whole) and not isinstance(node, bool) else str(node) for node in graph.nodes]
 
 
 def neighbours_of(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from copartition.core.compiling import Kernel
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.steps import renew_model
 from copartition.targets.base import Target
-from copartition.targets.cells import Cells, cells_of
+from copartition.targets.cells import Cells, cells_of, row_names
 from copartition.targets.hooks import Keeping
 from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.targets.unknown import Unknowns
@@ -74,6 +74,24 @@ class Prepared(NamedTuple):
     component: Component | None = None
 
 
+class NormalColumns(NamedTuple):
+    """Columns that a component takes for normal within clusters: what a check of the model looks at.
+
+    Attributes
+    ----------
+    values : float64 array (points, columns)
+        NaN where a cell was not observed.
+    names : list of str
+        What the columns are called, or their numbers.
+    groups : int64 array (columns)
+        Columns of one group have a covariance; those of different groups are independent within clusters.
+    """
+
+    values: np.ndarray
+    names: list[str]
+    groups: np.ndarray
+
+
 class Component(ABC):
     """The law of the points of one cluster, its parameters integrated out.
 
@@ -105,6 +123,13 @@ class Component(ABC):
         """Return what is assumed of the points of a cluster, in words, a sentence each."""
         return [f"Points of a cluster follow {self!r}."]
 
+    def normal_columns(self, width: int) -> list[list[int]]:
+        """Return groups of columns that are normal within clusters; columns of different groups are independent there.
+
+        Here none: of a component of your own nothing is known.
+        """
+        return []
+
     def raw(self, data: Any) -> np.ndarray:
         """Return rows of ``Unknowns.raw`` for new data; needed by `predictive_density`, where there are such rows."""
         raise TypeError(f"{type(self).__name__} must have a method raw(data) for predictive densities.")
@@ -132,6 +157,10 @@ class Mixture(Target):
     ----------
     component : Component
         The component, with all numbers that were left out set from the data.
+    names : list or None
+        What points are called: the index of a data frame, where it is more than row numbers and no two are the same.
+    normal : NormalColumns or None
+        The columns that the component takes for normal within clusters.
 
     Examples
     --------
@@ -162,6 +191,8 @@ class Mixture(Target):
         shared = np.may_share_memory(prepared.points, data) if isinstance(data, np.ndarray) else False
         arguments = prepared._asdict()
         self.component = arguments.pop("component") or component
+        self.normal = _normal_columns(self.component, cells)
+        self.names = row_names(data)
         prior = DirichletProcess() if prior is None else check_prior(prior)
         super().__init__(prior=prior, exchangeable=True, copy=shared, known=known, kinds=kinds, **arguments)
 
@@ -213,6 +244,17 @@ def _numbers(name: str, data: Any) -> np.ndarray:
     if array.size == 0:
         raise ValueError(f"{name} must have at least one point and one column, got shape {array.shape}.")
     return array.reshape(len(array), -1)
+
+
+def _normal_columns(component: Component, cells: Any) -> NormalColumns | None:
+    """Return a copy of the columns that a component takes for normal; None if there are none."""
+    groups = component.normal_columns(cells.shape[1])
+    positions = [j for group in groups for j in group]
+    if not positions:
+        return None
+    table = cells if isinstance(cells, Cells) else Cells(list(cells.T))
+    numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return NormalColumns(table.subset(positions).numbers(), [table.label(j) for j in positions], numbers)
 
 
 def _histogram(cells: Any) -> dict[str, list[float]] | None:

@@ -159,6 +159,10 @@ class NormalInverseWishart(BlockComponent):
             )
         ]
 
+    def normal_columns(self, width: int) -> list[list[int]]:
+        """Return all columns as one group: clusters have covariances."""
+        return [list(range(width))]
+
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         first = "Points of a cluster are normal around its mean with a covariance of its own; both are unknown."
@@ -308,6 +312,10 @@ class NormalInverseGamma(BlockComponent):
             own=np.concatenate([means, np.ones(width), shift, units]),
             groups=self._groups,
         )
+
+    def normal_columns(self, width: int) -> list[list[int]]:
+        """Return every column as a group of its own: they are independent within clusters."""
+        return [[j] for j in range(width)]
 
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""

@@ -204,6 +204,10 @@ class TiedGaussian(BlockComponent):
         """Return the one block of a resolved component."""
         return [self._noise.block(cells, n_points)]
 
+    def normal_columns(self, width: int) -> list[list[int]]:
+        """Return all columns as one group if clusters share a full covariance, each by itself otherwise."""
+        return [list(range(width))] if self.covariance == "full" else [[j] for j in range(width)]
+
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         noise = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copartition.datasets.tables import is_missing, is_number
 from copartition.diagnostics.consensus import consensus_of
 from copartition.extras import needed
 
@@ -77,7 +79,7 @@ def _ordinary_columns(e: Replicates) -> dict[str, np.ndarray]:
 def pair_columns(e: Replicates) -> dict[str, np.ndarray]:
     """Return the table of pairs of points: how often they are together."""
     part = e.select("co_clustering")
-    first, second = _pairs_of(part)
+    first, second = (_called(part, points) for points in _pairs_of(part))
     return {"i": first, "j": second, "mean": part.mean, "stderr": part.stderr}
 
 
@@ -90,6 +92,19 @@ def _pairs_of(part: Replicates) -> tuple[np.ndarray, np.ndarray]:
     points = np.array(about["points"])
     a, b = np.triu_indices(len(points), 1)
     return points[a], points[b]
+
+
+def _called(part: Replicates, points: np.ndarray) -> np.ndarray:
+    """Return what points are called, where they have names; their numbers otherwise."""
+    names = part.functionals[0].get("names")
+    return points if names is None else name_array(names)[points]
+
+
+def name_array(names: Sequence[Any]) -> np.ndarray:
+    """Return names as one column of a table: whole numbers if all are, else words."""
+    if all(isinstance(name, int) and abs(name) < 2**63 for name in names):
+        return np.array(names, dtype=np.int64)
+    return np.array([str(name) for name in names], dtype=object)
 
 
 def dataframe(e: Replicates) -> pandas.DataFrame:
@@ -140,7 +155,7 @@ def _streamed_tree(part: Replicates) -> xarray.DataTree:
     dimension = f"{name}_component"
     coords = {}
     if name == "co_clustering":
-        coords = {key: (dimension, points) for key, points in zip("ij", _pairs_of(part), strict=True)}
+        coords = {key: (dimension, _called(part, at)) for key, at in zip("ij", _pairs_of(part), strict=True)}
     data = {"mean": (dimension, part.mean), "stderr": (dimension, part.stderr)}
     return xarray.DataTree(xarray.Dataset(data, coords=coords))
 
@@ -162,13 +177,34 @@ def sample_datatree(s: Draws) -> xarray.DataTree:
     )
 
 
-def cluster_columns(e: Replicates, loss: str = "vi") -> dict[str, np.ndarray]:
-    """Return the table of points: cluster in the consensus, and how surely each belongs there."""
+def cluster_columns(
+    e: Replicates, loss: str = "vi", beside: Mapping[str, Sequence[Any]] | None = None
+) -> dict[str, np.ndarray]:
+    """Return the table of points: name, cluster in the consensus, how surely each belongs there, and other columns.
+
+    Parameters
+    ----------
+    e : Replicates
+    loss : str
+    beside : mapping, optional
+        Columns of the user's own, with a cell for every point of the data.
+    """
     c = consensus_of(e, loss)
-    return {"point": c.points, "cluster": c.labels, "belongs": c.belongs, "belongs_stderr": c.belongs_stderr}
+    own = {"cluster": c.labels, "belongs": c.belongs, "belongs_stderr": c.belongs_stderr}
+    names = _different(beside or {}, ("point", *own))
+    more = {
+        name: np.array([cells[point] for point in c.points], dtype=object)
+        for name, cells in zip(names, (beside or {}).values(), strict=True)
+    }
+    return {"point": name_array(c.names), **own, **more}
 
 
-def write(e: Replicates, path: str | Path, what: str = "replicates") -> None:
+def write(
+    e: Replicates,
+    path: str | Path,
+    what: str = "replicates",
+    beside: Mapping[str, Sequence[Any]] | None = None,
+) -> None:
     """Write an estimate to a file, in the format that the ending of its name stands for.
 
     Parameters
@@ -179,7 +215,10 @@ def write(e: Replicates, path: str | Path, what: str = "replicates") -> None:
     what : str
         ``"replicates"``: a row a replicate, of what is kept. ``"summary"``: a row a component, mean, standard error
         and interval. ``"clusters"``: a row a point, with its cluster in the consensus. ``"pairs"``: a row a pair of
-        points, with the probability that they are together. NetCDF has replicates, and what is streamed.
+        points, with the probability that they are together. NetCDF has replicates, and what is streamed. Points go by
+        their names, where they have any.
+    beside : mapping, optional
+        With ``"clusters"``: columns of the user's own, with a cell for every point of the data.
     """
     file = Path(path)
     kind = file.suffix.lower()
@@ -195,10 +234,10 @@ def write(e: Replicates, path: str | Path, what: str = "replicates") -> None:
             raise ValueError(f"{str(path)!r}: netCDF holds replicates; write the {what} as CSV or Parquet.")
         _write_netcdf(e, file)
         return
-    tables = {
+    tables: dict[str, Callable[..., dict[str, np.ndarray]]] = {
         "replicates": replicate_columns,
         "summary": summary_columns,
-        "clusters": cluster_columns,
+        "clusters": partial(cluster_columns, beside=beside),
         "pairs": pair_columns,
     }
     columns = tables[what](e)
@@ -215,7 +254,10 @@ def write(e: Replicates, path: str | Path, what: str = "replicates") -> None:
 
 
 def _write_sparse(e: Replicates, file: Path) -> None:
-    """Write the probabilities that points are together as a symmetric sparse matrix, 1 on its diagonal."""
+    """Write the probabilities that points are together as a symmetric sparse matrix, 1 on its diagonal.
+
+    Names of points, where they have any, are one array more, ``names``, in the order of its rows.
+    """
     from scipy.sparse import coo_array, eye_array, save_npz
 
     part = e.select("co_clustering")
@@ -224,12 +266,29 @@ def _write_sparse(e: Replicates, file: Path) -> None:
     found = part.mean != 0.0
     upper = coo_array((part.mean[found], (first[found], second[found])), shape=(count, count))
     save_npz(file, (upper + upper.T + eye_array(count)).tocsr())
+    called = _called(part, np.arange(count))
+    if part.functionals[0].get("names") is not None:
+        with np.load(file) as stored:
+            arrays = dict(stored)
+        np.savez_compressed(file, names=called.astype(str) if called.dtype.kind == "O" else called, **arrays)
 
 
 def _write_parquet(columns: dict[str, np.ndarray], made_by: dict[str, Any], file: Path) -> None:
     pyarrow, parquet = (needed(module, by=repr(str(file))) for module in ("pyarrow", "pyarrow.parquet"))
-    table = pyarrow.table(columns).replace_schema_metadata({"made_by": _as_json(made_by)})
+    table = pyarrow.table({name: _typed(column) for name, column in columns.items()}).replace_schema_metadata(
+        {"made_by": _as_json(made_by)}
+    )
     parquet.write_table(table, file)
+
+
+def _typed(column: np.ndarray) -> Any:
+    """Return a column of any cells as one of numbers, if all are, else of words; missing ones as None."""
+    if column.dtype.kind != "O":
+        return column
+    cells = [None if is_missing(cell) else cell for cell in column]
+    if all(cell is None or is_number(cell) for cell in cells):
+        return [None if cell is None else float(cell) for cell in cells]
+    return [None if cell is None else str(cell) for cell in cells]
 
 
 def _write_netcdf(e: Replicates, file: Path) -> None:

@@ -14,7 +14,19 @@ import numpy as np
 
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.evidence import Comparison, Evidence
-from copartition.diagnostics.findings import BAD, CAUTION, DOUBT, GOOD, NOTE, OPEN, Finding, verdict_of
+from copartition.diagnostics.findings import (
+    BAD,
+    CAUTION,
+    DOUBT,
+    GOOD,
+    MISFIT,
+    NO_ANSWER,
+    NOTE,
+    OPEN,
+    Finding,
+    verdict_of,
+)
+from copartition.diagnostics.findings import LEVELS as ORDER
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
 from copartition.diagnostics.variance import asymptotic_variance
@@ -25,7 +37,11 @@ from copartition.targets.base import Target
 from copartition.view.report.tables import ROWS, making_of, members_of, rows_of, unmet_of
 from copartition.view.report.templating import render
 
-LEVELS = {GOOD: "#2f8f57", NOTE: "#a8741a", CAUTION: "#a8741a", DOUBT: "#a8741a", BAD: "#c9453c", OPEN: "#c9453c"}
+LEVELS = {
+    GOOD: "#2f8f57",
+    **dict.fromkeys((NOTE, CAUTION, MISFIT, DOUBT), "#a8741a"),
+    **dict.fromkeys((BAD, OPEN), "#c9453c"),
+}
 PLAIN = "plain"  # of what has no verdict
 
 
@@ -173,7 +189,9 @@ def _meeting_times(m: MeetingTimes) -> Shown:
 
 @shown_of.register
 def _consensus(c: Consensus) -> Shown:
-    headline, *sentences = c.summary().splitlines()
+    headline, *sentences = c.sentences if c.has_answer else [NO_ANSWER, *c.sentences]
+    against = [finding for finding in c.findings if finding.is_warning]
+    level = max([NOTE if c.is_spread else GOOD, *[finding.level for finding in against]], key=ORDER.index)
     members = members_of(c, c.nodes)
     labels = c.labels[c.order]
     largest = list(dict.fromkeys(labels.tolist()))[:ROWS]
@@ -186,8 +204,10 @@ def _consensus(c: Consensus) -> Shown:
         rows.append([f"… and {len(c.sizes) - len(rows):,} more", "", "", ""])
     return Shown(
         headline,
-        NOTE if c.is_spread else GOOD,
+        level,
         sentences,
+        against,
+        list(dict.fromkeys(finding.advice for finding in against if finding.advice)),
         head=["cluster", "points", "two of its points are together with probability", "its least sure point belongs"],
         rows=rows,
         folds=[Fold("Points of each cluster, with the probability that each belongs there", clusters=members)],

@@ -20,12 +20,13 @@ from copartition.view.report.tables import making_of, members_of, rows_of, unmet
 from copartition.view.report.templating import render
 
 
-def write_report(e: Replicates, path: str | Path, title: str = "Posterior expectations") -> None:
+def write_report(e: Replicates | Consensus, path: str | Path, title: str = "Posterior expectations") -> None:
     """Write a page about an estimate: one HTML file that needs nothing else and asks for nothing from anywhere.
 
     Parameters
     ----------
-    e : Replicates
+    e : Estimate or Consensus
+        Of a consensus: the page of the estimate that its numbers are from, with all that its runs found.
     path : path
         The file to be written.
     title : str
@@ -41,23 +42,25 @@ def write_report(e: Replicates, path: str | Path, title: str = "Posterior expect
     >>> page.read_text().startswith("<!doctype html>")
     True
     """
+    given = e if isinstance(e, Consensus) else None
+    e = e.estimate if isinstance(e, Consensus) and e.estimate is not None else e
     if not isinstance(e, Replicates):
-        raise TypeError(f"e must be an estimate, got {shorten(e)}.")
+        raise TypeError(f"e must be an estimate or a consensus, got {shorten(e)}.")
     if e.made_by.get("ordinary") or e.completed is not None:
         raise ValueError("A report is about an estimate from single replicates, got one made under a deadline.")
     needed("matplotlib", by="A report")  # before anything is computed
-    Path(path).write_text(render("report.html", **_content(e, title)), encoding="utf-8")
+    Path(path).write_text(render("report.html", **_content(e, title, given)), encoding="utf-8")
 
 
-def _content(e: Replicates, title: str) -> dict[str, Any]:
-    clusters = [consensus_of(e)] if _has_clusters(e) else []
+def _content(e: Replicates, title: str, given: Consensus | None) -> dict[str, Any]:
+    clusters = [given] if given is not None else [consensus_of(e)] if _has_clusters(e) else []
     return {
         "title": title,
         "unmet": unmet_of(e) if e.censored else None,
         "verdict": verdict_of(e, clusters),
         "rows": [row for part in e.parts() for row in rows_of(part)],
-        "consensus": [str(c).splitlines() for c in clusters],
-        "clusters": [members_of(c, _names_in(e)) for c in clusters],
+        "consensus": [c.sentences for c in clusters],
+        "clusters": [members_of(c, c.nodes) for c in clusters],
         "pictures": _pictures(e, clusters),
         "assumptions": e.made_by.get("assumptions", []),
         "making": making_of(e),
@@ -71,11 +74,6 @@ def _has(e: Replicates, name: str) -> bool:
 def _has_clusters(e: Replicates) -> bool:
     """Tell whether there is a clustering to be shown: from all pairs of some points, or the one that this is about."""
     return is_about_one(e) or any(about["name"] == "co_clustering" and "points" in about for about in e.functionals)
-
-
-def _names_in(e: Replicates) -> Any:
-    """Return what points are called, where they have names."""
-    return next((about["names"] for about in e.functionals if "names" in about), None)
 
 
 def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
