@@ -53,7 +53,7 @@ def test_summary_has_a_row_a_component(e, tmp_path):
     with (tmp_path / "run.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["component"] for row in rows] == e.components
-    assert [float(row["high"]) for row in rows] == e.interval()[1].tolist()
+    np.testing.assert_array_equal([float(row["high"]) for row in rows], e.interval()[1])
     assert {row["biased"] for row in rows} == {"False"}
 
 

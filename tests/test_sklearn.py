@@ -46,8 +46,7 @@ def test_attributes_are_those_of_the_consensus():
     assert np.array_equal(clusterer.co_clustering_, clusterer.co_clustering_.T)
     assert np.array_equal(np.diag(clusterer.co_clustering_), np.ones(21))
     assert clusterer.n_clusters_mean_ == c.chosen_by.select("n_clusters").mean[0]
-    low, high = clusterer.n_clusters_interval_
-    assert low < clusterer.n_clusters_mean_ < high
+    assert np.isnan(clusterer.n_clusters_interval_).all()  # of 20 replicates there is none
     assert clusterer.converged_
     assert clusterer.n_iter_ >= clusterer.estimate_.meeting_times.max()
     assert isinstance(clusterer.component_, cp.NormalInverseGamma)

@@ -73,7 +73,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
     n_clusters_mean_ : float
         Posterior mean of the number of clusters.
     n_clusters_interval_ : tuple of float
-        Its 95 % confidence interval.
+        Its 95 % confidence interval; NaN from fewer than 100 replicates.
     converged_ : bool
         Whether all pairs of chains met, and the precision asked for was reached.
     n_iter_ : int
