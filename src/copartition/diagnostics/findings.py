@@ -147,7 +147,7 @@ def _open(e: Replicates) -> list[Finding]:
     if not names:
         return []
     text = (
-        f"the intervals of {', '.join(names)} are wider than {WIDE} or reach below 0 or above 1: {len(e.values)} "
+        f"The intervals of {', '.join(names)} are wider than {WIDE} or reach below 0 or above 1: {len(e.values)} "
         "replicates with these settings do not determine these probabilities."
     )
     return [Finding(OPEN, "No answer yet", text, "Run more replicates, or let copartition tune choose the settings.")]
@@ -276,7 +276,7 @@ def _constant(e: Replicates, look: Sequence[Finding]) -> list[Finding]:
     if not count:
         return []
     more = f" and {count - 1:,} more" if count > 1 else ""
-    text = f"all replicates gave the same value of {names[0]}{more}, which shows no error, not that there is none."
+    text = f"All replicates gave the same value of {names[0]}{more}, which shows no error, not that there is none."
     return [Finding(DOUBT, "No spread", text, "Compare with another init and another seed.")]
 
 
