@@ -72,7 +72,7 @@ def posterior(monkeypatch):
 
         monkeypatch.setattr(cp, "meeting_times", keep)
         result = call("meet", *arguments)
-        assert result.output == "Error: kept\n", result.output
+        assert result.stderr == "Error: kept\n", result.output
         return kept[0]
 
     return of
@@ -96,9 +96,9 @@ def test_the_line_about_the_data_counts_vertices_and_edges(karate, triangles):
     result = call("estimate", karate, *AS_OPTIONS)
     assert result.exit_code == 0, result.output
     about = "34 vertices and 78 edges; every edge is one; --weight weight counts by weight"
-    assert result.output.splitlines()[-1] == f"data: {karate}, {about}"
+    assert result.output.splitlines()[0] == f"data: {karate}, {about}"
     result = call("estimate", triangles, *AS_OPTIONS, "--weight", "weight")
-    assert result.output.splitlines()[-1] == f"data: {triangles}, 6 vertices and 10 edges, counted by weight"
+    assert result.output.splitlines()[0] == f"data: {triangles}, 6 vertices and 10 edges, counted by weight"
 
 
 def test_meetings_of_a_weighted_network(miserables):

@@ -14,7 +14,13 @@ from copartition.cli.model import one_sentence_errors
 from copartition.cli.posterior import EXAMPLES, data_line, posterior_of, posterior_options
 
 # What says what the data are is the same for all models.
-COMMON = {"standardize": "--standardize", "kinds": "--as", "weight": "--weight", "undirected": "--undirected"}
+COMMON = {
+    "standardize": "--standardize",
+    "kinds": "--as",
+    "missing": "--missing",
+    "weight": "--weight",
+    "undirected": "--undirected",
+}
 
 
 def _with_posterior_options(command: Any) -> Any:
@@ -64,12 +70,12 @@ def compare(
     """
     with one_sentence_errors():
         posteriors = _posteriors_of(models, options)
+        click.echo(data_line(options, next(iter(posteriors.values()))), err=as_json)
         found = cp.compare(posteriors, stderr, max_sweeps=max_sweeps, max_seconds=max_seconds, seed=seed, progress=True)
     if as_json:
         click.echo(json.dumps(_as_json(found, posteriors)))
         return
     click.echo(str(found))
-    click.echo(data_line(options, next(iter(posteriors.values()))))
 
 
 def _posteriors_of(models: tuple[str, ...], options: dict[str, Any]) -> dict[str, cp.Mixture | cp.BlockModel]:

@@ -58,6 +58,7 @@ def estimate(
     with one_sentence_errors():
         target = posterior_of(options)
         moving, wanted = moving_of(options), [functional_of(text, target.names) for text in functionals]
+        click.echo(data_line(options, target), err=options["as_json"])
         try:
             with _executor(options) as executor, _warnings_as_lines():
                 t = None
@@ -86,7 +87,7 @@ def estimate(
         return
     if t is not None:
         click.echo(f"{t}\n")
-    click.echo(f"{e}\n{data_line(options, target)}")
+    click.echo(str(e))
 
 
 def _what_is_kept(store: str | None) -> str:

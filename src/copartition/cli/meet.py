@@ -27,6 +27,7 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     """
     with one_sentence_errors():
         target = posterior_of(options)
+        click.echo(data_line(options, target), err=options["as_json"])
         m = cp.meeting_times(
             target,
             replicates=replicates,
@@ -43,7 +44,6 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     click.echo(str(m))
     if needed is not None:
         click.echo(f"ordinary chain   {needed}")
-    click.echo(data_line(options, target))
 
 
 def _as_json(m: cp.MeetingTimes, needed: Any) -> dict[str, Any]:

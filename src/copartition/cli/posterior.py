@@ -14,6 +14,7 @@ import numpy as np
 import copartition as cp
 from copartition import datasets
 from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_line, network_options
+from copartition.targets.cells import Cells
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
@@ -28,9 +29,9 @@ PRIORS = ("dp", "py", "mfm", "finite")
 OF_TABLES = {  # what goes with tables only, as people write it
     key: f"--{key.replace('_', '-')}"
     for key in ("columns", "standardize", "component", "mean_weight", "scale", "noise_sd", "mean_sd", "mean")
-} | {"kinds": "--as"}
+} | {"kinds": "--as", "missing": "--missing"}
 OF_CELLS = {"rep": "--rep", "n_pcs": "--n-pcs"}  # with AnnData files only
-NOT_OF_CELLS = {"columns": "--columns", "kinds": "--as"}
+NOT_OF_CELLS = {"columns": "--columns", "kinds": "--as", "missing": "--missing"}
 
 
 def posterior_options() -> list[Callable[..., Any]]:
@@ -45,6 +46,11 @@ def posterior_options() -> list[Callable[..., Any]]:
             multiple=True,
             metavar="COLUMN=KIND",
             help=f"What a column is, where that is not recognised: {', '.join(datasets.KINDS)}. Repeat for more.",
+        ),
+        click.option(
+            "--missing",
+            metavar="TEXT,...",
+            help="What stands in cells that were not observed, besides nothing, NA, NaN, null and none: '?,-999'.",
         ),
         click.option(
             "--component",
@@ -115,8 +121,7 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
     """Return the posterior of a table."""
     name = _component_name(options)
     if options["example"]:
-        if options["kinds"] or options["columns"]:
-            raise click.UsageError("--as and --columns go with a file DATA.")
+        _refuse(options, NOT_OF_CELLS, "a file DATA")
         preset = EXAMPLES[options["example"]]
         name = name or preset.get("component", "known")
         data, component = preset["data"](), _of_numbers(name, options, preset)
@@ -161,19 +166,18 @@ def _cells_of(options: dict[str, Any]) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def _from_file(options: dict[str, Any], name: str | None) -> tuple[Any, cp.Component, str | None]:
+def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Component, str | None]:
     """Return the data of a file, a component for its columns, and the name of that for numbers."""
-    wanted = options["columns"].split(",") if options["columns"] else None
-    if name == "known" and not options["kinds"]:  # numbers only: columns of text are left out
-        table = datasets.read_columns(options["data"], wanted)
-        options["columns"] = ", ".join(table.names)
-        options["notes"] = [*table.notes, *[f"left out: {one}, which holds no numbers" for one in table.left_out]]
+    wanted, missing = _list_of("--columns", options["columns"]), _list_of("--missing", options.get("missing")) or ()
+    if name == "known" and not options["kinds"]:  # numbers only
+        table = datasets.read_columns(options["data"], wanted, missing=missing)
+        options["columns"], options["notes"] = ", ".join(table.names), table.notes
         columns = list(table.data.T)
         columns = _standardized(columns, table.names) if options["standardize"] else columns
-        return np.column_stack(columns), _of_numbers(name, options), name
-    found = datasets.read_kinds(options["data"], wanted, _kinds_of(options["kinds"]))
+        return Cells(columns, table.names), _of_numbers(name, options), name
+    found = datasets.read_kinds(options["data"], wanted, _kinds_of(options["kinds"]), missing=missing)
     options["columns"] = ", ".join(column.describe() for column in found.columns)
-    options["notes"] = [*found.notes, *[f"left out: {one}" for one in found.left_out]]
+    options["notes"] = list(found.notes)
     if name is None:
         name = "normal"
         if any(column.n_missing for column in found.columns if column.kind == "number"):
@@ -182,18 +186,24 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Any, cp.Compo
     return _table_of(found.columns, options["standardize"]), _component_of(found.columns, name, options), name
 
 
-def _table_of(columns: list[datasets.Column], standardize: bool) -> np.ndarray:
-    """Return columns of any kind as an array, of numbers if all are."""
+def _list_of(option: str, text: str | None) -> list[str] | None:
+    """Return what stands between the commas of an option."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise click.UsageError(f"{option} must be one or more, with commas between, got {text!r}.")
+    return words
+
+
+def _table_of(columns: list[datasets.Column], standardize: bool) -> Cells:
+    """Return columns of any kind as a table that knows their names."""
     cells = []
     for column in columns:
+        values = np.array(column.cells, dtype=object if column.kind == "category" else np.float64)
         scaled = standardize and column.kind == "number"
-        cells.append(_standardized([np.array(column.cells)], [column.name])[0] if scaled else column.cells)
-    if all(column.kind == "number" for column in columns):
-        return np.column_stack(cells)
-    table = np.empty((len(cells[0]), len(cells)), dtype=object)
-    for j, one in enumerate(cells):
-        table[:, j] = one
-    return table
+        cells.append(_standardized([values], [column.name])[0] if scaled else values)
+    return Cells(cells, [column.name for column in columns])
 
 
 def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.Component:
@@ -216,6 +226,8 @@ def _kinds_of(given: tuple[str, ...]) -> dict[str, str]:
         column, _, kind = text.rpartition("=")
         if not column or kind not in datasets.KINDS:
             raise click.UsageError(f"--as must be COLUMN=KIND, KIND one of {', '.join(datasets.KINDS)}, got {text!r}.")
+        if column in kinds:
+            raise click.UsageError(f"--as must say once what a column is, got {column!r} twice.")
         kinds[column] = kind
     return kinds
 

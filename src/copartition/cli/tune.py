@@ -35,9 +35,11 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
     """
     with one_sentence_errors():
         target = posterior_of(options)
+        wanted = [functional_of(text, target.names) for text in functionals]
+        click.echo(data_line(options, target), err=options["as_json"])
         t = cp.tune(
             target,
-            [functional_of(text, target.names) for text in functionals],
+            wanted,
             pairs=pairs,
             seed=options["seed"],
             max_sweeps=max_sweeps,
@@ -59,7 +61,6 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
         + step_options(t.step, t.init)
         + ("" if replicates is None else f" --replicates {replicates}")
     )
-    click.echo(data_line(options, target))
 
 
 def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:

@@ -140,7 +140,9 @@ def cells_of(data: Any, name: str = "data") -> Cells:
     name : str
         What to call it in an error.
     """
-    if hasattr(data, "iloc") and hasattr(data, "columns"):
+    if isinstance(data, Cells):
+        cells = data
+    elif hasattr(data, "iloc") and hasattr(data, "columns"):
         cells = Cells([data.iloc[:, j] for j in range(data.shape[1])], list(data.columns))
     elif hasattr(data, "get_columns"):
         cells = Cells([column.to_numpy() for column in data.get_columns()], data.columns)
