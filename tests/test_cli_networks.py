@@ -243,7 +243,7 @@ def test_help_says_what_networks_need(command):
         (["--weight", "some"], "expected 0, 1, 2, ... for every edge in 'FILE', got nothing between '0' and '2'."),
         (["--kinds", "team"], "The vertices in 'FILE' have no attribute 'team'; they have club, "),
         # Of node 1, where networkx 3.2 reads an empty text as none; of node 2, where it is read as written.
-        (["--kinds", "leader"], "kinds must say something of every node, got nothing of '"),
+        (["--kinds", "leader"], "--kinds must say something of every node, got nothing of '"),
         (["--known", "team"], "The vertices in 'FILE' have no attribute 'team'; they have club, "),
         (["--known", "half"], "--known half: expected a name for every vertex in 'FILE', or a whole number for every"),
         (["--prior", "best"], "--prior must be dp, py, mfm, finite, got 'best'."),

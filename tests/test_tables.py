@@ -68,7 +68,8 @@ def test_commands_say_which_columns_they_used(tmp_path, command):
         ("ada,1.5,2.5", None),
         ("NA,1.5,", None),
         (",0,1", ["", "0", "1"]),  # what pandas writes for columns without names
-        ("who,2001,2002", "got 'who' and 2001, which may be either"),  # was a row
+        ("who,2001,2002", ["who", "2001", "2002"]),  # was a row
+        ("who,11,12", "got 'who' and 11, which may be either"),
         ("5.1,3.5,setosa", "got 'setosa' and 5.1, which may be either"),  # was a line of names
         ("1.2,?,3", "got '?' and 1.2, which may be either"),
         ("0,1,2,3", "got 0, 1, ..., which may be either"),

@@ -59,6 +59,8 @@ def estimate(
         target = posterior_of(options)
         moving, wanted = moving_of(options), [functional_of(text, target.names) for text in functionals]
         click.echo(data_line(options, target), err=options["as_json"])
+        if store is not None and not any(text.startswith("together") for text in functionals):
+            click.echo("The store will hold no labels: export --clusters needs --functional together.", err=True)
         try:
             with _executor(options) as executor, _warnings_as_lines():
                 t = None

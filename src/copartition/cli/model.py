@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import click
 import numpy as np
 
 import copartition as cp
+from copartition import datasets
 from copartition.cli.posterior import EXAMPLES, posterior_options
 from copartition.extras import MissingPackageError
 
@@ -131,7 +133,10 @@ def _joint_updates_of(text: str | None) -> cp.JointUpdates | None:
             "--joint-updates must be a number, with details such as 20:points=0-9,14:tries=4:least=4:most=12 if need "
             f"be, got {text!r}."
         ) from None
-    return cp.JointUpdates(count, **details)
+    try:
+        return cp.JointUpdates(count, **details)
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(f"--joint-updates {text}: {error}") from None
 
 
 def _points_of(text: str) -> list[int]:
@@ -165,7 +170,12 @@ def _split_merge_of(text: str | None) -> int | str | None:
 def _init_of(options: dict[str, Any]) -> Any:
     if not options["start_sweeps"]:
         return options["init"]
-    return cp.Start(options["init"], sweeps=options["start_sweeps"], split_merge=options["start_split_merge"])
+    try:
+        return cp.Start(options["init"], sweeps=options["start_sweeps"], split_merge=options["start_split_merge"])
+    except (TypeError, ValueError) as error:
+        names = {"sweeps of Start ": "--start-sweeps ", "split_merge of Start ": "--start-split-merge "}
+        first = next((name for name in names if str(error).startswith(name)), "")
+        raise ValueError(names.get(first, "") + str(error).removeprefix(first)) from None
 
 
 def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
@@ -215,6 +225,8 @@ def _point_of(text: str, names: list[Any] | None) -> int:
     return found[0]
 
 
+# Arguments whose options have other names, where a command has no option of theirs.
+OTHER_NAMES = {"use_rep": "--rep", "target_stderr": "--stderr", "n_components": "--components"}
 # What a user can mend: the message is enough, the place in the source is not wanted.
 MISTAKES = (
     ValueError,
@@ -233,8 +245,23 @@ def one_sentence_errors() -> Iterator[None]:
     try:
         yield
     except MISTAKES as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {_with_options(str(error))}", err=True)
         sys.exit(2)
+
+
+def _with_options(message: str) -> str:
+    """Return a sentence about arguments of functions with the options in their place: a person wrote these."""
+    context = click.get_current_context(silent=True)
+    options = [] if context is None else [one for one in context.command.params if isinstance(one, click.Option)]
+    names = OTHER_NAMES | {str(one.name): max(one.opts, key=len) for one in options}
+    if "kinds" in names and datasets.is_network(str(context and context.params.get("data"))):
+        names["kinds"] = "--kinds"  # of vertices, not of columns
+    for name, option in names.items():
+        if "_" in name:  # wherever it stands, but for what is quoted or written as Python
+            message = re.sub(rf"(?<![\w'\"./=-]){name}(?![\w'\"=(.]\w?)", option, message)
+        else:
+            message = re.sub(rf"^{name}(?= (must|needs|goes)\b)", option, message)
+    return message
 
 
 @contextmanager

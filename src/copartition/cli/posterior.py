@@ -203,7 +203,7 @@ def _table_of(columns: list[datasets.Column], standardize: bool) -> Cells:
         values = np.array(column.cells, dtype=object if column.kind == "category" else np.float64)
         scaled = standardize and column.kind == "number"
         cells.append(_standardized([values], [column.name])[0] if scaled else values)
-    return Cells(cells, [column.name for column in columns])
+    return Cells(cells, [column.name for column in columns], sure=True)
 
 
 def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.Component:

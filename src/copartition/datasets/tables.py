@@ -18,6 +18,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})  # words for a cel
 ENDINGS = ".csv, .tsv, .txt (also with .gz), .npy, .parquet or .xlsx"
 NEARLY_ALL = 0.9  # numbers among the observed cells of a column that was meant to hold numbers
 FEW_WORDS = 3  # other texts in a column of which half are numbers: words for a missing cell, not a category each
+YEARS = range(1000, 3000)
 SERIES = 4  # cells 0, 1, 2, 3 in a first line that may be names
 ROW_NUMBERS = 10  # rows from which on 1, 2, 3, ... in the first column are row numbers
 
@@ -167,13 +168,13 @@ def _reader(text: str, separator: str) -> Any:
 def _has_header(first: list[Any], file: Path, line: int) -> bool:
     """Tell whether the first row holds names of columns; where it might be either, names or a row, it is refused.
 
-    Names are text. Text in the first cell alone is the name of a row. Numbers that go on by one (0, 1, 2, ...) are
-    names of columns that nobody named, after a first cell that is empty; after anything else they may be cells.
+    Names are text. Text in the first cell alone is the name of a row. Numbers that go on by one are names, too, if they
+    come after words and are years, or after a first cell that is empty (0, 1, 2, ...); others may be cells.
     """
     words = [cell for cell in first if not is_missing(cell) and not is_number(cell)]
     numbers = [float(cell) for cell in first if is_number(cell) and not is_missing(cell)]
     is_series = len(numbers) > 1 and numbers == [int(numbers[0]) + i for i in range(len(numbers))]
-    if is_series and len(numbers) == len(first) - 1 and first[0] in (None, ""):
+    if is_series and ((words and numbers[0] in YEARS) or (len(numbers) == len(first) - 1 and first[0] in (None, ""))):
         return True
     is_row = not words or (len(words) == 1 and words[0] is first[0] and not is_series)
     if (words and numbers and not is_row) or (is_series and len(first) >= SERIES and numbers[0] in (0.0, 1.0)):
