@@ -206,7 +206,7 @@ def test_other_files(tmp_path, table):
         ("x,y\n1,2\n", [*MODEL, "--coupling", "transport", "--metric", "euclid"], "metric must be 'hamming' or 'vi'"),
         ("x,y\n1,2\n", [*MODEL, "--nugget", "0.1"], "--nugget and --metric go with a --coupling"),
         ("x,y\n1,2\n", [*MODEL, "--split-merge", "some"], "--split-merge must be a whole number or auto, got 'some'"),
-        ("x,y\n1,2\n", [*MODEL, "--start-sweeps", "-3"], "sweeps of Start must be a whole number of at least 0"),
+        ("x,y\n1,2\n", [*MODEL, "--start-sweeps", "-3"], "--start-sweeps must be a whole number of at least 0"),
         ("x,y\n1,2\n", [*MODEL, "--functional", "variance"], "--functional must be n_clusters"),
         ("x,y\n1,2\n", [*MODEL, "--functional", "largest:x"], "--functional largest:x"),
         ("x,y\n1,2\n", [*MODEL, "--lag", "0"], "lag must be a whole number of at least 1"),

@@ -15,6 +15,7 @@ from copartition.runs.estimating import estimate
 from copartition.runs.workers import Where
 from copartition.targets.cells import cells_of, component_in_words
 from copartition.targets.mixture import Component, Mixture
+from copartition.validation import shorten
 
 DOOR = "copartition.sklearn"
 base: Any = needed("sklearn.base", by=DOOR)
@@ -140,6 +141,8 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         self._seed = _seed_of(self.random_state)
         posterior = Mixture(data, component_of(self.component, data, self.noise_sd), self.prior)
         asked = Asked(self.loss, self.target_stderr, self.max_replicates, self.max_sweeps, self.step)
+        if self.n_jobs is not None and not isinstance(self.n_jobs, int | np.integer):
+            raise TypeError(f"n_jobs must be a whole number or None, got {shorten(self.n_jobs)}.")
         where = Where(joblib.effective_n_jobs(self.n_jobs), False, self._seed)
         found = cluster_rows(posterior, data, asked, where)
         self.posterior_, self.consensus_, self.estimate_ = found.posterior, found.consensus, found.number

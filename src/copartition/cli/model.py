@@ -17,6 +17,8 @@ from copartition import datasets
 from copartition.cli.posterior import EXAMPLES, posterior_options
 from copartition.extras import MissingPackageError
 
+MOST_POINTS = 10_000_000  # of a run of points such as 0-9
+
 COUPLINGS: dict[str, Any] = {
     "path": cp.Path,
     "matched": cp.Matched,
@@ -142,6 +144,8 @@ def _joint_updates_of(text: str | None) -> cp.JointUpdates | None:
 def _points_of(text: str) -> list[int]:
     """Return the points that words such as ``0-9,14`` stand for."""
     ends = [[int(end) for end in run.split("-")] for run in text.split(",")]
+    if any(len(run) > 2 or run[0] > run[-1] or run[-1] - run[0] > MOST_POINTS for run in ends):
+        raise ValueError
     return [point for run in ends for point in range(run[0], run[-1] + 1)]
 
 
@@ -187,8 +191,10 @@ def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
     names : list, optional
         What points are called, where they have names: then these are used, because numbers may be names too.
     """
-    name, _, rest = text.partition(":")
+    name, colon, rest = text.partition(":")
     try:
+        if colon and not rest:
+            raise ValueError("expected something after the colon")
         if name in ("n_clusters", "n_components"):
             functional = cp.n_clusters if name == "n_clusters" else cp.n_components
             return functional(int(rest) if rest else None)

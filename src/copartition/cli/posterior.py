@@ -157,7 +157,7 @@ def _component_name(options: dict[str, Any]) -> str | None:
 
 def _cells_of(options: dict[str, Any]) -> np.ndarray:
     """Return what is clustered of the cells of an AnnData file."""
-    rep = options["rep"] or "X_pca"
+    rep = "X_pca" if options["rep"] is None else options["rep"]
     data = datasets.representation_of(datasets.read_annotated(options["data"]), rep, options["n_pcs"])
     options["notes"] = [rep if options["n_pcs"] is None else f"the first {options['n_pcs']} columns of {rep}"]
     columns = list(data.T)
@@ -283,7 +283,7 @@ def _number_of(key: str, text: str, laws: dict[str, Any] | None = None) -> Any:
 
 def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
     """Return the prior of the clustering; options of other priors are refused."""
-    name = options["prior"] or "dp"
+    name = "dp" if options["prior"] is None else options["prior"]
     if name not in PRIORS:
         raise click.UsageError(f"--prior must be {', '.join(PRIORS)}, got {name!r}.")
     belongs = {"alpha": ("dp", "py"), "discount": ("py",), "components": ("mfm", "finite"), "gamma": ("mfm", "finite")}
@@ -300,7 +300,9 @@ def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
 
         most = 30 if options["components"] is None else options["components"]
         return cp.MixtureOfFiniteMixtures(gamma, randint(1, most + 1))
-    alpha = _number_of("alpha", options["alpha"] or ("1" if is_known else "gamma:2,4"), {"gamma": cp.Gamma})
+    usual = {"alpha": "1" if is_known else "gamma:2,4", "discount": "0.25"}
+    given = {key: usual[key] if options[key] is None else options[key] for key in usual}
+    alpha = _number_of("alpha", given["alpha"], {"gamma": cp.Gamma})
     if name == "py":
-        return cp.PitmanYor(alpha, _number_of("discount", options["discount"] or "0.25", {"beta": cp.Beta}))
+        return cp.PitmanYor(alpha, _number_of("discount", given["discount"], {"beta": cp.Beta}))
     return cp.DirichletProcess(alpha)

@@ -75,7 +75,7 @@ class TiedGaussian(BlockComponent):
         *,
         degrees_of_freedom: Any = None,
     ) -> None:
-        if covariance not in FORMS:
+        if not isinstance(covariance, str) or covariance not in FORMS:
             raise ValueError(f"covariance must be 'spherical', 'diagonal' or 'full', got {shorten(covariance)}.")
         self.covariance = covariance
         if covariance == "full" and shape is not None:
