@@ -542,7 +542,7 @@ MEANINGLESS = {
     "modes": (lambda: cp.tune(easy(), pairs=100, modes="no"), "modes must be True or False, got 'no'"),
     "starts": (lambda: cp.consensus(easy(), starts=-1), "starts must be a whole number of at least 1, got -1"),
     "title": (
-        lambda: cp.write_report(estimate_from(np.zeros((5, 1))), "page.html", title=""),
+        lambda: cp.write_report(estimate_from(np.zeros((5, 1))), os.devnull, title=""),
         "title must be a text, got ''",
     ),
     "max_sweeps where it is not used": (
