@@ -235,9 +235,14 @@ def _kinds_of(given: tuple[str, ...]) -> dict[str, str]:
 def _standardized(columns: list[np.ndarray], names: list[str]) -> list[np.ndarray]:
     scaled = []
     for column, name in zip(columns, names, strict=True):
-        spread = np.nanstd(column, axis=0)
-        if not np.all(spread > 0):
-            raise click.UsageError(f"--standardize: column {name!r} is constant.")
+        if np.isnan(column).all():
+            raise click.UsageError(f"--standardize: column {name!r} has no observed cell.")
+        with np.errstate(all="ignore"):
+            spread = np.nanstd(column, axis=0)
+        if not np.all((spread > 0) & (spread < np.inf)):
+            is_constant = np.any(np.nanmin(column, axis=0) == np.nanmax(column, axis=0))
+            reason = "is constant" if is_constant else "has values that are too large or too small for it"
+            raise click.UsageError(f"--standardize: column {name!r} {reason}.")
         scaled.append((column - np.nanmean(column, axis=0)) / spread)
     return scaled
 

@@ -173,7 +173,8 @@ def _has_header(first: list[Any], file: Path, line: int) -> bool:
     """
     words = [cell for cell in first if not is_missing(cell) and not is_number(cell)]
     numbers = [float(cell) for cell in first if is_number(cell) and not is_missing(cell)]
-    is_series = len(numbers) > 1 and numbers == [int(numbers[0]) + i for i in range(len(numbers))]
+    is_whole = len(numbers) > 1 and numbers[0].is_integer()
+    is_series = is_whole and numbers == [numbers[0] + i for i in range(len(numbers))]
     if is_series and ((words and numbers[0] in YEARS) or (len(numbers) == len(first) - 1 and first[0] in (None, ""))):
         return True
     is_row = not words or (len(words) == 1 and words[0] is first[0] and not is_series)

@@ -20,6 +20,19 @@ MORE_DEGREES = 2  # than there are columns
 SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is taken for regular
 
 
+def means_of(data: np.ndarray, cells: Cells) -> np.ndarray:
+    """Return the means of the columns, which must be numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.nanmean(data, axis=0) if np.isnan(data).any() else data.mean(axis=0)
+    for j in np.flatnonzero(~np.isfinite(means)):
+        low, high = np.nanmin(data[:, j]), np.nanmax(data[:, j])
+        raise ValueError(
+            f"data must be smaller: {cells.title(int(j))} has values from {low:g} to {high:g}, whose mean is too large "
+            "to be held; take other units."
+        )
+    return means
+
+
 def variances_of(data: np.ndarray, cells: Cells) -> np.ndarray:
     """Return the variances of the columns, all of which must be positive."""
     with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ from copartition.targets.data_prior import (
     MEAN_WEIGHT,
     MORE_DEGREES,
     covariance_of,
+    means_of,
     representation,
     scale_matrix,
     short,
@@ -114,7 +115,7 @@ class TiedGaussian(BlockComponent):
                 "TiedGaussian('diagonal'), which allows that, or leave these rows out."
             )
         resolved = copy.copy(self)
-        shift = np.nanmean(data, axis=0)
+        shift = means_of(data, cells)
         if "mean" not in self.laws:
             resolved.mean = shift if self.mean is None else column_array("mean", self.mean, width)
         if self.mean_weight is None:
