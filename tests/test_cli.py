@@ -100,6 +100,9 @@ def test_that_a_store_will_hold_no_labels_is_said_before_the_run(table, tmp_path
     assert said not in together.output
     assert call("export", tmp_path / "b.db", "--clusters", "-o", tmp_path / "b.csv").exit_code == 0
     assert said not in call("estimate", table, *MODEL, *SHORT).output
+    nameless = call("estimate", table, *MODEL, *SHORT, "--store", "")
+    assert nameless.exit_code == 2
+    assert "--store must be the name of a file, got ''" in nameless.output
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def compare(
 ) -> None:
     """Compare models of the same data by their log evidences, each with its standard error.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
-    file, or a list of edges (.edges, .edgelist, .el). First try:
+    DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el). First try:
 
     copartition compare --example faithful --model "full=--component normal" --model "diagonal=--component nig"
     """

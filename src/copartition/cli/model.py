@@ -209,7 +209,7 @@ def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
         if name == "density":
             low, high, count = rest.split(":") if rest.count(":") == 2 else ("", "", "")
             return cp.predictive_density(np.linspace(float(low), float(high), int(count)))
-    except ValueError as error:
+    except (ValueError, OverflowError, MemoryError) as error:
         is_plain = any(words in str(error) for words in ("invalid literal", "could not convert"))
         reason = "expected numbers" if is_plain else str(error).rstrip(".")
         raise click.UsageError(f"--functional {text}: {reason}.") from None
@@ -238,6 +238,7 @@ MISTAKES = (
     ValueError,
     TypeError,
     OSError,
+    MemoryError,
     MissingPackageError,
     cp.EvidenceError,
     cp.ReplicateError,
