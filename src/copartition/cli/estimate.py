@@ -53,7 +53,8 @@ def estimate(
     """Estimate expectations under the posterior of a clustering, without bias.
 
     DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
-    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el). First try: copartition estimate --example galaxies
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el).
+    First try: copartition estimate --example galaxies
     """
     with one_sentence_errors():
         if store is not None and not store.strip():

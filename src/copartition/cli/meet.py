@@ -23,7 +23,8 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     """Run pairs of coupled chains until they meet, and say how long that took.
 
     DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
-    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el). First try: copartition meet --example galaxies
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el).
+    First try: copartition meet --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)

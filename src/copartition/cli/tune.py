@@ -31,7 +31,8 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
     """Run a pilot, and recommend lag, burn-in and min-sweeps for copartition estimate.
 
     DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
-    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el). First try: copartition tune --example galaxies
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el).
+    First try: copartition tune --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)
