@@ -306,9 +306,10 @@ def complaint(cells: list[Any], name: str) -> str:
     """Return what is wrong with the first cell of a column that is no number, and what to do."""
     seen = [cell for cell in cells if not is_missing(cell)]
     odd = [str(cell) for cell in seen if not is_number(cell)]
-    as_in = f", as in {len(seen) - len(odd)} of {len(seen)} cells" if 2 * len(odd) <= len(seen) else ""
+    good = len(seen) - len(odd)
+    as_in = f", as in {good} of {len(seen)} cells" if good >= max(3, len(odd)) else ""
     return (
-        f"expected a number, got {odd[0]!r}{as_in}; mend the cell, let it be missing (--missing {odd[0]!r}, in Python "
+        f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing (--missing {odd[0]!r}, in Python "
         f"missing=[{odd[0]!r}]), or say what the column is (--as {name}=category, in Python "
         f"kinds={{{name!r}: 'category'}}; skip leaves it out)."
     )
