@@ -141,7 +141,7 @@ def test_the_command_clusters_what_it_is_told_to(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rep", "X_umap"], "use_rep must be one of 'X', 'X_pca', got 'X_umap'"),
+        (["--rep", "X_umap"], "--rep must be one of 'X', 'X_pca', got 'X_umap'"),
         (["--columns", "a"], "--columns goes with tables, and"),
         (["--as", "a=count"], "--as goes with tables, and"),
     ],

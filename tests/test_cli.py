@@ -70,7 +70,7 @@ def test_warnings_of_the_estimate_come_first(table):
     target = cp.Mixture([0.0, 0.1, 5.0, 5.5], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     e = cp.estimate(target, cp.n_clusters(), replicates=5, lag=2, burn_in=1, min_sweeps=3, init="one_cluster")
     assert any(warning.startswith("FEW REPLICATES: There are only 5") for warning in e.warnings)
-    assert result.stdout.splitlines()[: len(e.warnings)] == e.warnings
+    assert result.stdout.splitlines()[1 : 1 + len(e.warnings)] == e.warnings  # after what was read
 
 
 def test_meet_and_the_bundled_example():
@@ -93,6 +93,66 @@ def test_stores_go_on(table, tmp_path):
     assert "belongs to another run: settings is" in other.output
 
 
+def test_that_a_store_will_hold_no_labels_is_said_before_the_run(table, tmp_path):
+    said = "The store will hold no labels: export --clusters needs --functional together."
+    without = call("estimate", table, *MODEL, *SHORT, "--store", tmp_path / "a.db")
+    assert without.stderr.splitlines()[0] == said
+    assert call("export", tmp_path / "a.db", "--clusters", "-o", tmp_path / "a.csv").exit_code == 2
+    together = call("estimate", table, *MODEL, *SHORT, "--store", tmp_path / "b.db", "--functional", "together")
+    assert said not in together.output
+    assert call("export", tmp_path / "b.db", "--clusters", "-o", tmp_path / "b.csv").exit_code == 0
+    assert said not in call("estimate", table, *MODEL, *SHORT).output
+    nameless = call("estimate", table, *MODEL, *SHORT, "--store", "")
+    assert nameless.exit_code == 2
+    assert "--store must be the name of a file, got ''" in nameless.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--lag", "0"], "--lag must be a whole number of at least 1, got 0"),
+        (["--burn-in", "-1"], "--burn-in must be"),
+        (["--min-sweeps", "-1"], "--min-sweeps must be"),
+        (["--max-sweeps", "1"], "--max-sweeps"),
+        (["--replicates", "0"], "--replicates must be a whole number"),
+        (["--target-stderr", "-1"], "--target-stderr must be positive"),
+        (["--seed", "-1"], "--seed must be"),
+        (["--split-merge", "-1"], "--split-merge must be"),
+        (["--joint-updates", "-1"], "--joint-updates -1: "),
+        (["--joint-updates", "1:tries=0"], "--joint-updates 1:tries=0: tries of JointUpdates must be"),
+        (["--start-sweeps", "-1"], "--start-sweeps must be"),
+        (["--start-sweeps", "2", "--start-split-merge", "-1"], "--start-split-merge must be"),
+        (["--init", "nowhere"], "--init must be"),
+        (["--coupling", "path", "--nugget", "2"], "--nugget must be"),
+        (["--alpha", "-1"], "--alpha must be positive"),
+        (["--noise-sd", "-1"], "--noise-sd must be positive"),
+        (["--prior", "finite", "--components", "0"], "--components must be"),
+        (["--prior", "mfm", "--gamma", "0"], "--gamma must be positive"),
+    ],
+)
+def test_errors_use_the_names_of_options(table, arguments, message):
+    result = call("estimate", table, *MODEL, *SHORT, *arguments)
+    assert result.exit_code == 2
+    last = result.output.splitlines()[-1]
+    assert message in last, last
+    assert "_" not in last.replace(str(table), "").replace("one_cluster", ""), last
+
+
+def test_columns_go_by_their_names_on_the_page_and_in_errors(tmp_path):
+    path, page = tmp_path / "birds.csv", tmp_path / "page.html"
+    rows = [f"{i % 3}.{i},{i % 4}.5,{'ab'[i % 2]},{i % 5}" for i in range(20)]
+    path.write_text("\n".join(["bill,weight,sex,eggs", *rows]))
+    made = call("estimate", path, *SHORT, "--store", tmp_path / "run.db", "--component", "nig")
+    assert made.exit_code == 0, made.output
+    assert call("report", tmp_path / "run.db", "-o", page).exit_code == 0
+    assert "bill, weight: In each column" in page.read_text(encoding="utf-8")
+    assert "sex: A column of a cluster has probabilities" in page.read_text(encoding="utf-8")
+    path.write_text("\n".join(["bill,weight", *[f"{i}.5,7.5" for i in range(9)]]))
+    constant = call("estimate", path)
+    assert constant.exit_code == 2
+    assert "column 'weight' has the same value in every observed cell" in constant.output
+
+
 def test_other_files(tmp_path, table):
     data = np.array([[0.0, 1.0], [0.1, 1.5], [5.0, -1.0], [5.5, -1.2]])
     np.save(tmp_path / "points.npy", data)
@@ -110,7 +170,7 @@ def test_other_files(tmp_path, table):
     ("content", "arguments", "message"),
     [
         ("x,y\n1,2\n,\n", MODEL, "must have an observed cell in every row, got none in row 1; leave it out"),
-        ("x,y\n1,\n3,NA\n", MODEL, "must have an observed cell in every column, got none in column 1"),
+        ("x,y\n1,\n3,NA\n", MODEL, "must have an observed cell in every column, got none in column 'y'"),
         ("x,y\n1,2\n3,abc\n", MODEL, r"row 2, column 'y': expected a number, got 'abc'"),
         ("x,y\n1,2\n3\n", MODEL, "line 3: expected 2 columns, got 1"),
         ("", MODEL, "is empty"),
@@ -151,7 +211,7 @@ def test_other_files(tmp_path, table):
         ("x,y\n1,2\n", [*MODEL, "--coupling", "transport", "--metric", "euclid"], "metric must be 'hamming' or 'vi'"),
         ("x,y\n1,2\n", [*MODEL, "--nugget", "0.1"], "--nugget and --metric go with a --coupling"),
         ("x,y\n1,2\n", [*MODEL, "--split-merge", "some"], "--split-merge must be a whole number or auto, got 'some'"),
-        ("x,y\n1,2\n", [*MODEL, "--start-sweeps", "-3"], "sweeps of Start must be a whole number of at least 0"),
+        ("x,y\n1,2\n", [*MODEL, "--start-sweeps", "-3"], "--start-sweeps must be a whole number of at least 0"),
         ("x,y\n1,2\n", [*MODEL, "--functional", "variance"], "--functional must be n_clusters"),
         ("x,y\n1,2\n", [*MODEL, "--functional", "largest:x"], "--functional largest:x"),
         ("x,y\n1,2\n", [*MODEL, "--lag", "0"], "lag must be a whole number of at least 1"),
@@ -171,9 +231,12 @@ def test_mistakes_are_one_line_and_exit_code_2(tmp_path, content, arguments, mes
 def test_no_data_and_unknown_kinds_of_files(tmp_path):
     assert call("estimate").exit_code == 2
     assert "There is no file" in call("estimate", tmp_path / "nothing.csv", *MODEL).output
-    odd = tmp_path / "points.xlsx"
+    odd = tmp_path / "points.sav"
     odd.write_text("")
-    assert "must be a .csv, .tsv, .npy or .parquet file" in call("estimate", odd, *MODEL).output
+    assert (
+        "must be a .csv, .tsv, .txt (also with .gz), .npy, .parquet or .xlsx file"
+        in call("estimate", odd, *MODEL).output
+    )
     np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
     assert "one or two dimensions" in call("estimate", tmp_path / "cube.npy", *MODEL).output
 
@@ -247,8 +310,8 @@ def test_tune_says_when_pairs_do_not_meet(table):
     # Before it there may be lines that say how far the run has got, where it is slow.
     *said, last = result.output.splitlines()
     assert last.startswith("Error: ")
-    assert "max_sweeps" in last
-    assert all(line.startswith("chains: ") for line in said)
+    assert "--max-sweeps" in last
+    assert all(line.startswith(("data: ", "chains: ")) for line in said)
 
 
 def test_estimate_tuned_and_to_a_precision(table):

@@ -75,7 +75,7 @@ def posterior(monkeypatch):
 
         monkeypatch.setattr(cp, "meeting_times", keep)
         result = call("meet", *arguments)
-        assert result.output == "Error: kept\n", result.output
+        assert result.stderr == "Error: kept\n", result.output
         return kept[0]
 
     return of
@@ -99,9 +99,9 @@ def test_the_line_about_the_data_counts_vertices_and_edges(karate, triangles):
     result = call("estimate", karate, *AS_OPTIONS)
     assert result.exit_code == 0, result.output
     about = "34 vertices and 78 edges; every edge is one; --weight weight counts by weight"
-    assert result.output.splitlines()[-1] == f"data: {karate}, {about}"
+    assert result.output.splitlines()[0] == f"data: {karate}, {about}"
     result = call("estimate", triangles, *AS_OPTIONS, "--weight", "weight")
-    assert result.output.splitlines()[-1] == f"data: {triangles}, 6 vertices and 10 edges, counted by weight"
+    assert result.output.splitlines()[0] == f"data: {triangles}, 6 vertices and 10 edges, counted by weight"
 
 
 def test_meetings_of_a_weighted_network(miserables):
@@ -246,7 +246,7 @@ def test_help_says_what_networks_need(command):
         (["--weight", "some"], "expected 0, 1, 2, ... for every edge in 'FILE', got nothing between '0' and '2'."),
         (["--kinds", "team"], "The vertices in 'FILE' have no attribute 'team'; they have club, "),
         # Of node 1, where networkx 3.2 reads an empty text as none; of node 2, where it is read as written.
-        (["--kinds", "leader"], "kinds must say something of every node, got nothing of '"),
+        (["--kinds", "leader"], "--kinds must say something of every node, got nothing of '"),
         (["--known", "team"], "The vertices in 'FILE' have no attribute 'team'; they have club, "),
         (["--known", "half"], "--known half: expected a name for every vertex in 'FILE', or a whole number for every"),
         (["--prior", "best"], "--prior must be dp, py, mfm, finite, got 'best'."),

@@ -230,6 +230,34 @@ WRONG = {
         lambda pd: ({**FRAME, "y": ["a", "b", "a", "b"]}, NIG),
         "must be an array of numbers, got 'a' in column 'y'",
     ),
+    "numbers as text, one of them spoilt": (
+        lambda pd: ({**FRAME, "y": ["1.5", "2", "?", "0"]}, NIG),
+        r"got '\?' in column 'y', row 2, where 3 of 4 cells are numbers; mend it, or let it be missing: pandas.to_num",
+    ),
+    "numbers, one of them spoilt": (
+        lambda pd: ({**FRAME, "y": [1.5, 2, "?", 0]}, cp.Poisson()),
+        r"got '\?' in column 'y', row 2, where 3 of 4 cells are numbers",
+    ),
+    "numbers as text": (
+        lambda pd: ({**FRAME, "y": ["1.5", "2", "0", "0"]}, NIG),
+        r"got '1.5' in column 'y', row 0; pandas.to_numeric\(column\) makes numbers of such text",
+    ),
+    "spoilt numbers as categories": (
+        lambda pd: ({"x": ["a", "b"] * 20, "y": [*[f"{i}.5" for i in range(39)], "?"]}, cp.Categorical()),
+        r"data must hold categories in column 'y', got '\?' in row 39, where 39 of 40 cells are numbers; mend",
+    ),
+    "no component": (
+        lambda pd: ({"x": [1.0, 2.0], "y": ["a", "b"]}, None),
+        r"such as Columns\(\[\(\['x'\], NormalInverseGamma\(\)\), \(\['y'\], Categorical\(\)\)\]\), got None",
+    ),
+    "no component, cells missing": (
+        lambda pd: ({"x": [1.0, NAN], "y": [1.0, 2.0]}, None),
+        r"such as NormalInverseGamma\(\), got None",
+    ),
+    "a whole number beyond all others": (
+        lambda pd: ([[1.0, 1], [2.0, 10**400]], NIG),
+        "data must be finite, or NaN where not observed, got inf in row 1, column 1",
+    ),
     "infinity": (
         lambda pd: ({**FRAME, "y": [1.0, math.inf, 2.0, 1.0]}, NIG),
         "data must be finite, or NaN where not observed, got inf in row 1, column 'y'",
@@ -261,6 +289,18 @@ WRONG = {
     "constant": (
         lambda pd: ({**FRAME, "y": [2.0] * 4}, SET_BY_DATA[0]),
         "scale cannot be set from the data: column 'y' has the same value in every observed cell; .* or give a scale",
+    ),
+    "one row": (
+        lambda pd: ({"x": [1.0], "y": [2.0]}, SET_BY_DATA[0]),
+        "column 'x' has one observed cell, and a variance takes two; give a scale",
+    ),
+    "too large": (
+        lambda pd: ({**FRAME, "y": [1e160, 2e160, 3e160, 0.0]}, SET_BY_DATA[0]),
+        "column 'y' has values from 0 to 3e\\+160, whose variance is too large to be held; take other units",
+    ),
+    "too small": (
+        lambda pd: ({**FRAME, "y": [1e-170, 2e-170, 3e-170, 0.0]}, SET_BY_DATA[1]),
+        "column 'y' has values from 0 to 3e-170, whose variance is too small to be held; take other units",
     ),
     "constant where observed": (
         lambda pd: ({**FRAME, "y": [2.0, NAN, NAN, 2.0]}, SET_BY_DATA[0]),

@@ -93,6 +93,7 @@ CALLS = [
     ("h5netcdf", "{folder}/a.nc", lambda e, p: export.write(e, p / "a.nc")),
     ("pyarrow", "{folder}/a.parquet", lambda e, p: export.write(e, p / "a.parquet")),
     ("pyarrow", "{folder}/a.parquet", lambda e, p: datasets.read_table(file_of(p, "a.parquet"))),
+    ("openpyxl", "{folder}/a.xlsx", lambda e, p: datasets.read_table(file_of(p, "a.xlsx"))),
     ("networkx", "{folder}/a.edges", lambda e, p: datasets.read_network(graph_of(p))),
     ("anndata", "{folder}/a.h5ad", lambda e, p: datasets.read_counts(file_of(p, "a.h5ad"))),
     ("matplotlib", "A picture", lambda e, p: cp.plots.running(e)),

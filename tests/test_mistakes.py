@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import pickle
+import re
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from bernoulli import Bernoulli
 from copartition.couplings.simplex import optimal_plan
 from copartition.diagnostics.findings import verdict_of
 from copartition.diagnostics.variance import asymptotic_variance
+from copartition.front import component_of
 from copartition.results import MeetingTimes
 from copartition.view import export, plots
 from test_diagnostics import estimate_from
@@ -422,6 +425,140 @@ def test_advice_is_never_less_than_what_there_is():
     assert advice.startswith("Take a larger lag")
     wasteful = estimate_from(values, sweeps=np.full(300, 2000), burn_in=10, min_sweeps=50, lag=1000)
     assert "such as 10000" in verdict_of(wasteful).advice[0]
+
+
+POINTS = np.r_[np.linspace(-4.0, -3.0, 6), np.linspace(3.0, 4.0, 6)]
+SHORT = {"replicates": 3, "burn_in": 1, "min_sweeps": 3, "lag": 1}
+
+
+@functools.cache
+def easy():
+    return cp.Mixture(POINTS, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+
+
+@functools.cache
+def tuned():
+    return cp.tune(easy(), pairs=100, modes=False, seed=1)
+
+
+# Every public argument that is a number which need not be whole, by its name.
+NUMBERS = {
+    "noise_sd": lambda x: cp.Gaussian(noise_sd=x, mean_sd=1.0),
+    "mean_sd": lambda x: cp.Gaussian(noise_sd=1.0, mean_sd=x),
+    "mean": lambda x: cp.Gaussian(1.0, 1.0, mean=x),
+    "mean of NIW": lambda x: cp.NormalInverseWishart(mean=x),
+    "mean_weight of NIW": lambda x: cp.NormalInverseWishart(mean_weight=x),
+    "degrees_of_freedom of NIW": lambda x: cp.NormalInverseWishart(degrees_of_freedom=x),
+    "scale of NIW": lambda x: cp.NormalInverseWishart(scale=x),
+    "mean of NIG": lambda x: cp.NormalInverseGamma(mean=x),
+    "mean_weight of NIG": lambda x: cp.NormalInverseGamma(mean_weight=x),
+    "shape of NIG": lambda x: cp.NormalInverseGamma(shape=x),
+    "scale of NIG": lambda x: cp.NormalInverseGamma(scale=x),
+    "mean of tied": lambda x: cp.TiedGaussian("diagonal", mean=x),
+    "mean_weight of tied": lambda x: cp.TiedGaussian("diagonal", mean_weight=x),
+    "shape of tied": lambda x: cp.TiedGaussian("diagonal", shape=x),
+    "scale of tied": lambda x: cp.TiedGaussian("diagonal", scale=x),
+    "degrees_of_freedom of tied": lambda x: cp.TiedGaussian("full", degrees_of_freedom=x),
+    "a of Bernoulli": lambda x: cp.Bernoulli(a=x),
+    "b of Bernoulli": lambda x: cp.Bernoulli(b=x),
+    "concentration": lambda x: cp.Categorical(x),
+    "shape of Poisson": lambda x: cp.Poisson(shape=x),
+    "rate of Poisson": lambda x: cp.Poisson(rate=x),
+    "alpha": lambda x: cp.DirichletProcess(x),
+    "alpha of PitmanYor": lambda x: cp.PitmanYor(x, 0.25),
+    "discount": lambda x: cp.PitmanYor(1.0, x),
+    "gamma": lambda x: cp.MixtureOfFiniteMixtures(gamma=x),
+    "gamma of FiniteMixture": lambda x: cp.FiniteMixture(3, gamma=x),
+    "shape of Gamma": lambda x: cp.Gamma(x, 1.0),
+    "rate of Gamma": lambda x: cp.Gamma(1.0, x),
+    "scale of InverseGamma": lambda x: cp.InverseGamma(1.0, x),
+    "low": lambda x: cp.LogUniform(x, 2.0),
+    "high": lambda x: cp.LogUniform(1.0, x),
+    "a of Beta": lambda x: cp.Beta(x, 1.0),
+    "sd": lambda x: cp.Normal(0.0, x),
+    "nugget": lambda x: cp.Path(nugget=x),
+    "Seconds": lambda x: cp.Seconds(x),
+    "rate": lambda x: cp.BlockModel([(0, 1), (1, 2)], n_vertices=3, rate=x),
+    "edges": lambda x: cp.cluster_sizes_histogram([1, x]),
+    "target_stderr": lambda x: cp.estimate(easy(), cp.n_clusters(), target_stderr=x, **SHORT),
+    "target_relative": lambda x: cp.estimate(easy(), cp.n_clusters(), target_relative=x, **SHORT),
+    "target_stderr of log_evidence": lambda x: cp.log_evidence(easy(), x),
+    "max_seconds": lambda x: cp.log_evidence(easy(), max_seconds=x),
+    "stderr": lambda x: tuned().replicates_for(x),
+    "level": lambda x: estimate_from(np.zeros((5, 1))).interval(x),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**400), 10**5000, True, "1"], ids=["large", "negative", "longest", "truth", "text"]
+)
+def test_numbers_beyond_all_floats_truths_and_text_are_no_numbers(name, value):
+    """A whole number of 400 digits was an OverflowError, and True was 1."""
+    with pytest.raises((TypeError, ValueError), match=name.partition(" ")[0]) as caught:
+        NUMBERS[name](value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("noise_cov", lambda x: cp.Mixture([1.0, 2.0], cp.Gaussian(noise_cov=[[x]], mean_sd=1.0))),
+        ("grid", lambda x: cp.predictive_density([x])),
+        ("data", lambda x: cp.Mixture([x, 1.0], cp.Gaussian(1.0, 1.0))),
+        ("mean", lambda x: cp.NormalInverseGamma(mean=[x])),
+        ("parameters", lambda x: cp.Target(np.zeros((2, 1)), minus_one, parameters=[x])),
+    ],
+)
+def test_arrays_of_numbers_beyond_all_floats_are_refused(name, make):
+    with pytest.raises(ValueError, match=f"{name} must be finite"):
+        make(10**400)
+
+
+def test_errors_that_are_very_large_are_reached_at_once():
+    e = cp.estimate(easy(), cp.n_clusters(), target_stderr=1e300, replicates=100, burn_in=1, min_sweeps=3, lag=1)
+    assert e.made_by["precision"]["reached"]
+    assert tuned().replicates_for(1e300) == 2
+
+
+MEANINGLESS = {
+    "points twice": (lambda: cp.co_clustering([1, 1]), "indices must be of different points, got one twice in [1, 1]"),
+    "pairs twice": (lambda: cp.co_clustering(pairs=[[0, 1], [1, 0]]), "pairs must be different ones, got one twice"),
+    "progress of estimate": (
+        lambda: cp.estimate(easy(), cp.n_clusters(), progress="x", **SHORT),
+        "progress must be True or False, got 'x'",
+    ),
+    "progress of sample": (
+        lambda: cp.sample(easy(), cp.n_clusters(), sweeps=3, burn_in=1, progress=1),
+        "progress must be True or False, got 1",
+    ),
+    "progress of meeting_times": (
+        lambda: cp.meeting_times(easy(), replicates=2, progress=None),
+        "progress must be True or False, got None",
+    ),
+    "progress of consensus": (lambda: cp.consensus(easy(), progress=""), "progress must be True or False, got ''"),
+    "trace": (lambda: cp.meeting_times(easy(), replicates=2, trace="no"), "trace must be True or False, got 'no'"),
+    "modes": (lambda: cp.tune(easy(), pairs=100, modes="no"), "modes must be True or False, got 'no'"),
+    "starts": (lambda: cp.consensus(easy(), starts=-1), "starts must be a whole number of at least 1, got -1"),
+    "title": (
+        lambda: cp.write_report(estimate_from(np.zeros((5, 1))), os.devnull, title=""),
+        "title must be a text, got ''",
+    ),
+    "max_sweeps where it is not used": (
+        lambda: cp.log_evidence(easy(), method="smc", max_sweeps="x"),
+        "max_sweeps must be a whole number of at least 1, got 'x'",
+    ),
+    "covariance": (lambda: cp.TiedGaussian([]), "covariance must be 'spherical', 'diagonal' or 'full', got []"),
+    "component": (lambda: component_of([], POINTS), "component must be 'full', 'diagonal', 'tied', 'known' or a"),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGLESS)
+def test_what_means_nothing_is_refused(name):
+    make, message = MEANINGLESS[name]
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        make()
 
 
 def test_one_point_is_with_nobody():

@@ -26,7 +26,7 @@ def values_of(functional, labels):
 
 @given(LABELS, st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=9))
 def test_listed_pairs(labels, pairs):
-    pairs = [(a, b) for a, b in pairs if a != b] or [(3, 2)]
+    pairs = list({frozenset((a, b)): (a, b) for a, b in pairs if a != b}.values()) or [(3, 2)]
     assert values_of(cp.co_clustering(pairs=pairs), labels) == naive.together(labels, pairs)
 
 

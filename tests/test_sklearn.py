@@ -93,13 +93,23 @@ def test_missing_cells_and_columns_of_other_kinds():
     data = blobs()
     data[0, 0] = np.nan
     assert MixtureClusterer("diagonal", **FEW).fit(data).labels_.tolist()[:20] == [0] * 12 + [1] * 8
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with pytest.raises(ValueError, match=r"X contains NaN in column 0, row 0, .*; give component='diagonal', where"):
         MixtureClusterer("full", **FEW).fit(data)
     frame = pd.DataFrame({"x": data[:, 1], "colour": ["red"] * 12 + ["blue"] * 9})
     component = cp.Columns([(["x"], cp.NormalInverseGamma()), (["colour"], cp.Categorical())])
     clusterer = MixtureClusterer(component, **FEW).fit(frame)
     assert clusterer.labels_.tolist()[:20] == [0] * 12 + [1] * 8
     assert clusterer.feature_names_in_.tolist() == ["x", "colour"]
+
+
+def test_text_is_told_which_component_it_needs():
+    frame = pd.DataFrame({"x": blobs()[:, 1], "colour": ["red"] * 12 + ["blue"] * 9})
+    words = r"component=Columns\(\[\(\['x'\], NormalInverseGamma\(\)\), \(\['colour'\], Categorical\(\)\)\]\)"
+    with pytest.raises(ValueError, match=f"X must hold numbers for component='full', got text .* such as {words}"):
+        MixtureClusterer(**FEW).fit(frame)
+    spoilt = pd.DataFrame({"x": [*blobs()[:20, 1].astype(str), "?"], "y": 1.5})
+    with pytest.raises(ValueError, match="got '\\?' in column 'x', row 20, where 20 of 21 cells are numbers; mend it"):
+        MixtureClusterer("diagonal", **FEW).fit(spoilt)
 
 
 def test_components_by_name():

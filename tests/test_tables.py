@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
+import gzip
+import re
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from copartition import datasets
 from copartition.cli import main
+from copartition.datasets.tables import read_raw
 
 
 def written(folder, text, name="table.csv"):
@@ -52,7 +57,86 @@ def test_commands_say_which_columns_they_used(tmp_path, command):
     path = written(tmp_path, f"who;x;y\n{rows}\n")
     done = CliRunner().invoke(main, [*command, str(path), "--noise-sd", "1", "--mean-sd", "3"])
     assert done.exit_code == 0, done.output
-    last = done.output.strip().splitlines()[-1]
-    assert "12 points x 2 column(s) (x, y)" in last
-    assert "separated by semicolons" in last
-    assert "left out: who, which holds no numbers" in last
+    first = done.output.splitlines()[0]
+    assert "12 points x 2 column(s) (x, y); separated by semicolons; left out: who (text)" in first
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [
+        ("who,x,y", ["who", "x", "y"]),
+        ("ada,1.5,2.5", None),
+        ("NA,1.5,", None),
+        (",0,1", ["", "0", "1"]),  # what pandas writes for columns without names
+        ("who,2001,2002", ["who", "2001", "2002"]),  # was a row
+        ("who,11,12", "got 'who' and 11, which may be either"),
+        ("5.1,3.5,setosa", "got 'setosa' and 5.1, which may be either"),  # was a line of names
+        ("1.2,?,3", "got '?' and 1.2, which may be either"),
+        ("0,1,2,3", "got 0, 1, ..., which may be either"),
+    ],
+)
+def test_a_first_line_that_may_be_names_or_a_row_is_refused(tmp_path, first, names):
+    width = first.count(",") + 1
+    path = written(tmp_path, "\n".join([first, *[",".join([f"{i}.25"] * width) for i in range(12)]]))
+    if isinstance(names, str):
+        with pytest.raises(ValueError, match=re.escape(names)):
+            read_raw(path)
+        return
+    raw = read_raw(path)
+    assert raw.names == (names or ["0", "1", "2"])
+    assert len(raw.rows) == (12 if names else 13)
+
+
+TEXT = "name,x\nété,1.5\nàcre,2.5\n"
+
+
+@pytest.mark.parametrize("name", ["table.csv.gz", "table.csv"])
+def test_gzipped_tables_are_read(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(TEXT.encode()))
+    assert datasets.read_table(tmp_path / name).tolist() == [[1.5], [2.5]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TEXT.encode("utf-16"), "table.csv' is encoded in UTF-16; save it in UTF-8"),
+        (TEXT.encode("utf-32"), "table.csv' is encoded in UTF-32; save it in UTF-8"),
+        (TEXT.encode("utf-16-le"), "table.csv' has bytes of zero: it is encoded in UTF-16, or no text"),
+        (
+            TEXT.encode("latin-1"),
+            "' is not encoded in UTF-8: line 2 has the byte 0xe9, which is 'é' in Latin-1",
+        ),
+        (gzip.compress(TEXT.encode(), mtime=0)[:-9], "table.csv' is gzipped and damaged"),
+        (b"x,y\n1," + b"1" * 200_000, r"line 2: field larger than field limit \(131072\); is a quotation mark missing"),
+        (b'x,y\n1,"2\n3,4\n5,6\n', "line 4: unexpected end of data; is a quotation mark missing"),  # was two rows
+        (b"x,x\n1,2\n", "has 2 columns 'x'; give their numbers"),
+    ],
+    ids=["utf-16", "utf-32", "no mark", "latin-1", "gzip", "long", "quote", "twice"],
+)
+def test_other_encodings_and_broken_text_are_one_sentence(tmp_path, content, message):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        datasets.read_table(path, ["x"])
+    done = CliRunner().invoke(main, ["meet", str(path), "--columns", "x"])
+    assert done.exit_code == 2
+    assert len(done.output.splitlines()) == 1
+
+
+def test_excel_files_are_read(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["who", "x", "when"], ["ada", 1.5, datetime.date(2020, 1, 1)], ["bob", None, None], [None] * 3):
+        book.active.append(row)
+    book.save(tmp_path / "table.xlsx")
+    found = datasets.read_kinds(tmp_path / "table.xlsx")
+    assert [column.describe() for column in found.columns] == ["x: numbers, 1 missing"]
+    assert found.left_out == ["who", "when"]
+
+
+@pytest.mark.parametrize(("name", "what"), [("table.parquet", "a Parquet"), ("table.xlsx", "an Excel")])
+def test_files_that_are_something_else_are_one_sentence(tmp_path, name, what):
+    pytest.importorskip("openpyxl" if name.endswith("xlsx") else "pyarrow")
+    path = written(tmp_path, "x,y\n1,2\n", name)
+    with pytest.raises(ValueError, match=f"{name}' cannot be read as {what} file: "):
+        datasets.read_table(path)

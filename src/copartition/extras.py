@@ -14,6 +14,7 @@ PACKAGES = {
     "joblib": ("joblib", "sklearn"),
     "matplotlib": ("matplotlib", "plots"),
     "networkx": ("networkx", "networkx"),
+    "openpyxl": ("openpyxl", "excel"),
     "pandas": ("pandas", "pandas"),
     "pooch": ("pooch", "paper"),
     "pyarrow": ("pyarrow", "parquet"),

@@ -22,7 +22,7 @@ from copartition.targets.gaussian import Gaussian
 from copartition.targets.mixture import Component, Mixture
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.tied import TiedGaussian
-from copartition.validation import finite_array, positive_number
+from copartition.validation import finite_array, positive_number, shorten
 
 COMPONENTS = ("full", "diagonal", "tied", "known")
 UPDATES = 500_000  # of points, that a chain may make
@@ -108,14 +108,16 @@ def component_of(component: Any, data: Any, noise_sd: float | None = None) -> Co
     """
     named = {"full": NormalInverseWishart(), "diagonal": NormalInverseGamma(), "tied": TiedGaussian("full")}
     is_given = isinstance(component, Component)
+    if not is_given and (not isinstance(component, str) or component not in COMPONENTS):
+        raise ValueError(
+            f"component must be {', '.join(map(repr, COMPONENTS))} or a Component, got {shorten(component)}."
+        )
     if noise_sd is not None and (is_given or component in named):
-        raise ValueError(f"noise_sd goes with component='known', got {noise_sd!r} for {component!r}.")
+        raise ValueError(f"noise_sd goes with component='known', got {shorten(noise_sd)} for {shorten(component)}.")
     if is_given:
         return component
     if component in named:
         return named[component]
-    if component != "known":
-        raise ValueError(f"component must be {', '.join(map(repr, COMPONENTS))} or a Component, got {component!r}.")
     if noise_sd is None:
         raise ValueError("noise_sd must be given with component='known': how far points are from their cluster's mean.")
     table = finite_array("data", data, (2,))

@@ -13,7 +13,9 @@ from copartition.front import Asked, cluster_rows, component_of
 from copartition.functionals import predictive_density
 from copartition.runs.estimating import estimate
 from copartition.runs.workers import Where
+from copartition.targets.cells import cells_of, component_in_words
 from copartition.targets.mixture import Component, Mixture
+from copartition.validation import shorten
 
 DOOR = "copartition.sklearn"
 base: Any = needed("sklearn.base", by=DOOR)
@@ -141,6 +143,8 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         named = type(X)(data, X.index, X.columns) if is_frame else data  # numbers, with the names of rows and columns
         posterior = Mixture(named, component_of(self.component, data, self.noise_sd), self.prior)
         asked = Asked(self.loss, self.target_stderr, self.max_replicates, self.max_sweeps, self.step)
+        if self.n_jobs is not None and not isinstance(self.n_jobs, int | np.integer):
+            raise TypeError(f"n_jobs must be a whole number or None, got {shorten(self.n_jobs)}.")
         where = Where(joblib.effective_n_jobs(self.n_jobs), False, self._seed)
         found = cluster_rows(posterior, data, asked, where)
         self.posterior_, self.consensus_, self.estimate_ = found.posterior, found.consensus, found.number
@@ -214,14 +218,19 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         if not isinstance(self.component, str) and self._takes_cells and hasattr(X, "iloc"):
             validation.validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        return validation.validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=np.float64,
-            ensure_min_samples=2 if reset else 1,
-            ensure_all_finite="allow-nan" if self._takes_cells else True,
-        )
+        try:
+            return validation.validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=np.float64,
+                ensure_min_samples=2 if reset else 1,
+                ensure_all_finite="allow-nan" if self._takes_cells else True,
+            )
+        except ValueError as error:
+            if isinstance(self.component, str) and (sentence := _what_to_write(X, self.component, str(error))):
+                raise ValueError(sentence) from None
+            raise
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -231,6 +240,29 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
 
 def _takes_cells(component: Any) -> bool:
     return bool(getattr(component, "takes_cells", False))
+
+
+def _what_to_write(X: Any, component: str, reason: str) -> str:
+    """Return what to write for data that scikit-learn refuses, where a component is made for them; else nothing."""
+    if "could not convert string" in reason:
+        cells = cells_of(X, "X")
+        if not any(cells.is_text(j) for j in range(cells.shape[1])):  # numbers, and cells that are none
+            try:
+                cells.numbers()
+            except TypeError as error:
+                return str(error)
+        return (
+            f"X must hold numbers for component={component!r}, got text ({reason}); give each kind of column a "
+            f"component of its own, such as component={component_in_words(X)}, all of which are in copartition."
+        )
+    if "contains NaN" in reason:
+        cells = cells_of(X, "X")
+        row, j = np.argwhere(cells.missing())[0]
+        return (
+            f"X contains NaN in {cells.title(int(j))}, row {row}, and component={component!r} needs every cell; give "
+            "component='diagonal', where cells may be missing, or leave such rows out."
+        )
+    return ""
 
 
 def _seed_of(random_state: Any) -> int:

@@ -15,16 +15,40 @@ LARGEST = 1 << 60  # sums of a few whole numbers still fit into 64 bits
 
 def shorten(value: Any) -> str:
     """Return a text for a value that fits into an error message."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no whole numbers of more than 4,300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _is_truth(value: Any) -> bool:
+    """Tell whether a value is True or False: these are numbers to Python, and nobody means them to be."""
+    return isinstance(value, bool | np.bool_)
+
+
+def real(name: str, value: Any, what: str) -> float:
+    """Return `value` as a float if it is a number; one beyond all floats is infinite.
+
+    Parameters
+    ----------
+    name, value
+    what : str
+        What it must be, for the sentence that refuses anything else.
+    """
+    try:
+        if _is_truth(value) or isinstance(value, str | bytes):
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be {what}, got {shorten(value)}.") from None
 
 
 def positive_number(name: str, value: Any) -> float:
     """Return `value` as a float if it is a positive, finite number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a positive number, got {shorten(value)}.") from None
+    number = real(name, value, "a positive number")
     if not (np.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {shorten(value)}.")
     return number
@@ -32,10 +56,7 @@ def positive_number(name: str, value: Any) -> float:
 
 def probability(name: str, value: Any) -> float:
     """Return `value` as a float if it lies in [0, 1]."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number from 0 to 1, got {shorten(value)}.") from None
+    number = real(name, value, "a number from 0 to 1")
     if not 0.0 <= number <= 1.0:
         raise ValueError(f"{name} must be a number from 0 to 1, got {shorten(value)}.")
     return number
@@ -43,13 +64,17 @@ def probability(name: str, value: Any) -> float:
 
 def confidence(level: Any) -> float:
     """Return the level of an interval as a float if it lies between 0 and 1."""
-    try:
-        number = float(level)
-    except (TypeError, ValueError):
-        raise TypeError(f"level must be a number between 0 and 1, got {shorten(level)}.") from None
+    number = real("level", level, "a number between 0 and 1")
     if not 0.0 < number < 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {shorten(level)}.")
     return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False: a text would pass for True."""
+    if not _is_truth(value):
+        raise TypeError(f"{name} must be True or False, got {shorten(value)}.")
+    return bool(value)
 
 
 def integer(name: str, value: Any, least: int) -> int:
@@ -58,21 +83,28 @@ def integer(name: str, value: Any, least: int) -> int:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number of at least {least}, got {shorten(value)}.") from None
-    if number < least or isinstance(value, bool | np.bool_):
+    if number < least or _is_truth(value):
         raise ValueError(f"{name} must be a whole number of at least {least}, got {shorten(value)}.")
     if number > LARGEST and name != "seed":
         raise ValueError(f"{name} must be at most {LARGEST}, got {shorten(value)}.")
     return number
 
 
-def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> np.ndarray:
-    """Return `value` as a C-contiguous float array if it has one of these numbers of dimensions and is finite."""
-    if value is None or np.asarray(value).dtype.kind not in "biufO":
-        raise TypeError(f"{name} must be an array of numbers, got {shorten(value)}.")
+def _float_array(name: str, value: Any) -> np.ndarray:
+    """Return `value` as a C-contiguous float array; numbers beyond all floats, text and single truths are refused."""
     try:
-        array = np.ascontiguousarray(value, dtype=np.float64)
+        if value is None or _is_truth(value) or np.asarray(value).dtype.kind not in "biufO":
+            raise TypeError
+        return np.ascontiguousarray(value, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} must be finite, got {shorten(value)}.") from None
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be an array of numbers, got {shorten(value)}.") from None
+
+
+def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> np.ndarray:
+    """Return `value` as a C-contiguous float array if it has one of these numbers of dimensions and is finite."""
+    array = _float_array(name, value)
     if np.ma.is_masked(value):
         raise ValueError(f"{name} must have no masked values; leave these points out or fill them in.")
     if np.ndim(value) not in dimensions:  # ascontiguousarray makes scalars one-dimensional
@@ -87,10 +119,7 @@ def finite_array(name: str, value: Any, dimensions: tuple[int, ...]) -> np.ndarr
 
 def number_array(name: str, value: Any, dimensions: int) -> np.ndarray:
     """Return `value` as a float array of that many dimensions without NaN; infinities are allowed."""
-    try:
-        array = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be an array of numbers, got {shorten(value)}.") from None
+    array = _float_array(name, value)
     if np.ndim(value) != dimensions:
         raise ValueError(f"{name} must have {dimensions} dimension(s), got an array of shape {np.shape(value)}.")
     if np.isnan(array).any():

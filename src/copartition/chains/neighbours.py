@@ -11,7 +11,7 @@ import numpy as np
 from copartition.core.neighbours import rank_neighbours
 from copartition.core.room import NO_PARTNERS, NO_UPDATES, UpdatePlan, empty_chain, widths_of
 from copartition.targets.base import Target
-from copartition.validation import integer
+from copartition.validation import integer, shorten
 
 PARTNERS = 64
 COMPARISONS = 50_000_000  # of two points; where there are more, points are compared with evenly spaced ones
@@ -58,7 +58,7 @@ class JointUpdates:
         if self.points is not None:
             points = np.asarray(self.points)
             if points.ndim != 1 or len(points) == 0 or points.dtype.kind not in "iu" or points.min() < 0:
-                raise ValueError(f"points of JointUpdates must be numbers of points, got {self.points!r}.")
+                raise ValueError(f"points of JointUpdates must be numbers of points, got {shorten(self.points)}.")
             object.__setattr__(self, "points", tuple(np.unique(points).tolist()))
 
     def __str__(self) -> str:

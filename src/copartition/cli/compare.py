@@ -14,7 +14,13 @@ from copartition.cli.model import one_sentence_errors
 from copartition.cli.posterior import EXAMPLES, data_line, posterior_of, posterior_options
 
 # What says what the data are is the same for all models.
-COMMON = {"standardize": "--standardize", "kinds": "--as", "weight": "--weight", "undirected": "--undirected"}
+COMMON = {
+    "standardize": "--standardize",
+    "kinds": "--as",
+    "missing": "--missing",
+    "weight": "--weight",
+    "undirected": "--undirected",
+}
 
 
 def _with_posterior_options(command: Any) -> Any:
@@ -57,19 +63,19 @@ def compare(
 ) -> None:
     """Compare models of the same data by their log evidences, each with its standard error.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
-    file, or a list of edges (.edges, .edgelist, .el). First try:
+    DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el). First try:
 
     copartition compare --example faithful --model "full=--component normal" --model "diagonal=--component nig"
     """
     with one_sentence_errors():
         posteriors = _posteriors_of(models, options)
+        click.echo(data_line(options, next(iter(posteriors.values()))), err=as_json)
         found = cp.compare(posteriors, stderr, max_sweeps=max_sweeps, max_seconds=max_seconds, seed=seed, progress=True)
     if as_json:
         click.echo(json.dumps(_as_json(found, posteriors)))
         return
     click.echo(str(found))
-    click.echo(data_line(options, next(iter(posteriors.values()))))
 
 
 def _posteriors_of(models: tuple[str, ...], options: dict[str, Any]) -> dict[str, cp.Mixture | cp.BlockModel]:

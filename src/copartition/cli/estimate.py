@@ -52,12 +52,18 @@ def estimate(
 ) -> None:
     """Estimate expectations under the posterior of a clustering, without bias.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
-    file, or a list of edges (.edges, .edgelist, .el). First try: copartition estimate --example galaxies
+    DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el).
+    First try: copartition estimate --example galaxies
     """
     with one_sentence_errors():
+        if store is not None and not store.strip():
+            raise click.UsageError(f"--store must be the name of a file, got {store!r}.")
         target = posterior_of(options)
         moving, wanted = moving_of(options), [functional_of(text, target.names) for text in functionals]
+        click.echo(data_line(options, target), err=options["as_json"])
+        if store is not None and not any(text.startswith("together") for text in functionals):
+            click.echo("The store will hold no labels: export --clusters needs --functional together.", err=True)
         try:
             with _executor(options) as executor, _warnings_as_lines():
                 t = None
@@ -86,7 +92,7 @@ def estimate(
         return
     if t is not None:
         click.echo(f"{t}\n")
-    click.echo(f"{e}\n{data_line(options, target)}")
+    click.echo(str(e))
 
 
 def _what_is_kept(store: str | None) -> str:

@@ -22,11 +22,13 @@ from copartition.cli.posterior import data_line, posterior_of
 def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     """Run pairs of coupled chains until they meet, and say how long that took.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
-    file, or a list of edges (.edges, .edgelist, .el). First try: copartition meet --example galaxies
+    DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el).
+    First try: copartition meet --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)
+        click.echo(data_line(options, target), err=options["as_json"])
         m = cp.meeting_times(
             target,
             replicates=replicates,
@@ -43,7 +45,6 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
     click.echo(str(m))
     if needed is not None:
         click.echo(f"ordinary chain   {needed}")
-    click.echo(data_line(options, target))
 
 
 def _as_json(m: cp.MeetingTimes, needed: Any) -> dict[str, Any]:

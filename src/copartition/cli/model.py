@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,11 @@ import click
 import numpy as np
 
 import copartition as cp
+from copartition import datasets
 from copartition.cli.posterior import EXAMPLES, posterior_options
 from copartition.extras import MissingPackageError
+
+MOST_POINTS = 10_000_000  # of a run of points such as 0-9
 
 COUPLINGS: dict[str, Any] = {
     "path": cp.Path,
@@ -131,12 +135,17 @@ def _joint_updates_of(text: str | None) -> cp.JointUpdates | None:
             "--joint-updates must be a number, with details such as 20:points=0-9,14:tries=4:least=4:most=12 if need "
             f"be, got {text!r}."
         ) from None
-    return cp.JointUpdates(count, **details)
+    try:
+        return cp.JointUpdates(count, **details)
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(f"--joint-updates {text}: {error}") from None
 
 
 def _points_of(text: str) -> list[int]:
     """Return the points that words such as ``0-9,14`` stand for."""
     ends = [[int(end) for end in run.split("-")] for run in text.split(",")]
+    if any(len(run) > 2 or run[0] > run[-1] or run[-1] - run[0] > MOST_POINTS for run in ends):
+        raise ValueError
     return [point for run in ends for point in range(run[0], run[-1] + 1)]
 
 
@@ -165,7 +174,12 @@ def _split_merge_of(text: str | None) -> int | str | None:
 def _init_of(options: dict[str, Any]) -> Any:
     if not options["start_sweeps"]:
         return options["init"]
-    return cp.Start(options["init"], sweeps=options["start_sweeps"], split_merge=options["start_split_merge"])
+    try:
+        return cp.Start(options["init"], sweeps=options["start_sweeps"], split_merge=options["start_split_merge"])
+    except (TypeError, ValueError) as error:
+        names = {"sweeps of Start ": "--start-sweeps ", "split_merge of Start ": "--start-split-merge "}
+        first = next((name for name in names if str(error).startswith(name)), "")
+        raise ValueError(names.get(first, "") + str(error).removeprefix(first)) from None
 
 
 def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
@@ -177,8 +191,10 @@ def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
     names : list, optional
         What points are called, where they have names: then these are used, because numbers may be names too.
     """
-    name, _, rest = text.partition(":")
+    name, colon, rest = text.partition(":")
     try:
+        if colon and not rest:
+            raise ValueError("expected something after the colon")
         if name in ("n_clusters", "n_components"):
             functional = cp.n_clusters if name == "n_clusters" else cp.n_components
             return functional(int(rest) if rest else None)
@@ -193,7 +209,7 @@ def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
         if name == "density":
             low, high, count = rest.split(":") if rest.count(":") == 2 else ("", "", "")
             return cp.predictive_density(np.linspace(float(low), float(high), int(count)))
-    except ValueError as error:
+    except (ValueError, OverflowError, MemoryError) as error:
         is_plain = any(words in str(error) for words in ("invalid literal", "could not convert"))
         reason = "expected numbers" if is_plain else str(error).rstrip(".")
         raise click.UsageError(f"--functional {text}: {reason}.") from None
@@ -215,11 +231,14 @@ def _point_of(text: str, names: list[Any] | None) -> int:
     return found[0]
 
 
+# Arguments whose options have other names, where a command has no option of theirs.
+OTHER_NAMES = {"use_rep": "--rep", "target_stderr": "--stderr", "n_components": "--components"}
 # What a user can mend: the message is enough, the place in the source is not wanted.
 MISTAKES = (
     ValueError,
     TypeError,
     OSError,
+    MemoryError,
     MissingPackageError,
     cp.EvidenceError,
     cp.ReplicateError,
@@ -233,8 +252,23 @@ def one_sentence_errors() -> Iterator[None]:
     try:
         yield
     except MISTAKES as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {_with_options(str(error))}", err=True)
         sys.exit(2)
+
+
+def _with_options(message: str) -> str:
+    """Return a sentence about arguments of functions with the options in their place: a person wrote these."""
+    context = click.get_current_context(silent=True)
+    options = [] if context is None else [one for one in context.command.params if isinstance(one, click.Option)]
+    names = OTHER_NAMES | {str(one.name): max(one.opts, key=len) for one in options}
+    if "kinds" in names and datasets.is_network(str(context and context.params.get("data"))):
+        names["kinds"] = "--kinds"  # of vertices, not of columns
+    for name, option in names.items():
+        if "_" in name:  # wherever it stands, but for what is quoted or written as Python
+            message = re.sub(rf"(?<![\w'\"./=-]){name}(?![\w'\"=(.]\w?)", option, message)
+        else:
+            message = re.sub(rf"^{name}(?= (must|needs|goes)\b)", option, message)
+    return message
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import copartition as cp
 from copartition import datasets
 from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_line, network_options
 from copartition.datasets.tables import row_labels, source_of
-from copartition.targets.cells import kept_names
+from copartition.targets.cells import Cells, kept_names
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     # Velocities in 1,000 km/s; clusters are a thousand km/s wide, and may be anywhere among the data.
@@ -30,9 +30,9 @@ PRIORS = ("dp", "py", "mfm", "finite")
 OF_TABLES = {  # what goes with tables only, as people write it
     key: f"--{key.replace('_', '-')}"
     for key in ("columns", "standardize", "component", "mean_weight", "scale", "noise_sd", "mean_sd", "mean")
-} | {"kinds": "--as"}
+} | {"kinds": "--as", "missing": "--missing"}
 OF_CELLS = {"rep": "--rep", "n_pcs": "--n-pcs"}  # with AnnData files only
-NOT_OF_CELLS = {"columns": "--columns", "kinds": "--as"}
+NOT_OF_CELLS = {"columns": "--columns", "kinds": "--as", "missing": "--missing"}
 
 
 def posterior_options() -> list[Callable[..., Any]]:
@@ -47,6 +47,11 @@ def posterior_options() -> list[Callable[..., Any]]:
             multiple=True,
             metavar="COLUMN=KIND",
             help=f"What a column is, where that is not recognised: {', '.join(datasets.KINDS)}. Repeat for more.",
+        ),
+        click.option(
+            "--missing",
+            metavar="TEXT,...",
+            help="What stands in cells that were not observed, besides nothing, NA, NaN, null and none: '?,-999'.",
         ),
         click.option(
             "--component",
@@ -117,8 +122,7 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
     """Return the posterior of a table."""
     name = _component_name(options)
     if options["example"]:
-        if options["kinds"] or options["columns"]:
-            raise click.UsageError("--as and --columns go with a file DATA.")
+        _refuse(options, NOT_OF_CELLS, "a file DATA")
         preset = EXAMPLES[options["example"]]
         name = name or preset.get("component", "known")
         data, component = preset["data"](), _of_numbers(name, options, preset)
@@ -158,7 +162,7 @@ def _component_name(options: dict[str, Any]) -> str | None:
 
 def _cells_of(options: dict[str, Any]) -> np.ndarray:
     """Return what is clustered of the cells of an AnnData file."""
-    rep = options["rep"] or "X_pca"
+    rep = "X_pca" if options["rep"] is None else options["rep"]
     adata = datasets.read_annotated(options["data"])
     data, options["row_names"] = datasets.representation_of(adata, rep, options["n_pcs"]), adata.obs_names.tolist()
     options["notes"] = [rep if options["n_pcs"] is None else f"the first {options['n_pcs']} columns of {rep}"]
@@ -168,20 +172,19 @@ def _cells_of(options: dict[str, Any]) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def _from_file(options: dict[str, Any], name: str | None) -> tuple[Any, cp.Component, str | None]:
+def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Component, str | None]:
     """Return the data of a file, a component for its columns, and the name of that for numbers."""
-    wanted = options["columns"].split(",") if options["columns"] else None
+    wanted, missing = _list_of("--columns", options["columns"]), _list_of("--missing", options.get("missing")) or ()
     options["row_names"] = row_labels(options["data"], wanted)
-    if name == "known" and not options["kinds"]:  # numbers only: columns of text are left out
-        table = datasets.read_columns(options["data"], wanted)
-        options["columns"] = ", ".join(table.names)
-        options["notes"] = [*table.notes, *[f"left out: {one}, which holds no numbers" for one in table.left_out]]
+    if name == "known" and not options["kinds"]:  # numbers only
+        table = datasets.read_columns(options["data"], wanted, missing=missing)
+        options["columns"], options["notes"] = ", ".join(table.names), table.notes
         columns = list(table.data.T)
         columns = _standardized(columns, table.names) if options["standardize"] else columns
-        return np.column_stack(columns), _of_numbers(name, options), name
-    found = datasets.read_kinds(options["data"], wanted, _kinds_of(options["kinds"]))
+        return Cells(columns, table.names), _of_numbers(name, options), name
+    found = datasets.read_kinds(options["data"], wanted, _kinds_of(options["kinds"]), missing=missing)
     options["columns"] = ", ".join(column.describe() for column in found.columns)
-    options["notes"] = [*found.notes, *[f"left out: {one}" for one in found.left_out]]
+    options["notes"] = list(found.notes)
     if name is None:
         name = "normal"
         if any(column.n_missing for column in found.columns if column.kind == "number"):
@@ -190,18 +193,24 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Any, cp.Compo
     return _table_of(found.columns, options["standardize"]), _component_of(found.columns, name, options), name
 
 
-def _table_of(columns: list[datasets.Column], standardize: bool) -> np.ndarray:
-    """Return columns of any kind as an array, of numbers if all are."""
+def _list_of(option: str, text: str | None) -> list[str] | None:
+    """Return what stands between the commas of an option."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise click.UsageError(f"{option} must be one or more, with commas between, got {text!r}.")
+    return words
+
+
+def _table_of(columns: list[datasets.Column], standardize: bool) -> Cells:
+    """Return columns of any kind as a table that knows their names."""
     cells = []
     for column in columns:
+        values = np.array(column.cells, dtype=object if column.kind == "category" else np.float64)
         scaled = standardize and column.kind == "number"
-        cells.append(_standardized([np.array(column.cells)], [column.name])[0] if scaled else column.cells)
-    if all(column.kind == "number" for column in columns):
-        return np.column_stack(cells)
-    table = np.empty((len(cells[0]), len(cells)), dtype=object)
-    for j, one in enumerate(cells):
-        table[:, j] = one
-    return table
+        cells.append(_standardized([values], [column.name])[0] if scaled else values)
+    return Cells(cells, [column.name for column in columns], sure=True)
 
 
 def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.Component:
@@ -224,6 +233,8 @@ def _kinds_of(given: tuple[str, ...]) -> dict[str, str]:
         column, _, kind = text.rpartition("=")
         if not column or kind not in datasets.KINDS:
             raise click.UsageError(f"--as must be COLUMN=KIND, KIND one of {', '.join(datasets.KINDS)}, got {text!r}.")
+        if column in kinds:
+            raise click.UsageError(f"--as must say once what a column is, got {column!r} twice.")
         kinds[column] = kind
     return kinds
 
@@ -231,9 +242,14 @@ def _kinds_of(given: tuple[str, ...]) -> dict[str, str]:
 def _standardized(columns: list[np.ndarray], names: list[str]) -> list[np.ndarray]:
     scaled = []
     for column, name in zip(columns, names, strict=True):
-        spread = np.nanstd(column, axis=0)
-        if not np.all(spread > 0):
-            raise click.UsageError(f"--standardize: column {name!r} is constant.")
+        if np.isnan(column).all():
+            raise click.UsageError(f"--standardize: column {name!r} has no observed cell.")
+        with np.errstate(all="ignore"):
+            spread = np.nanstd(column, axis=0)
+        if not np.all((spread > 0) & (spread < np.inf)):
+            is_constant = np.any(np.nanmin(column, axis=0) == np.nanmax(column, axis=0))
+            reason = "is constant" if is_constant else "has values that are too large or too small for it"
+            raise click.UsageError(f"--standardize: column {name!r} {reason}.")
         scaled.append((column - np.nanmean(column, axis=0)) / spread)
     return scaled
 
@@ -279,7 +295,7 @@ def _number_of(key: str, text: str, laws: dict[str, Any] | None = None) -> Any:
 
 def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
     """Return the prior of the clustering; options of other priors are refused."""
-    name = options["prior"] or "dp"
+    name = "dp" if options["prior"] is None else options["prior"]
     if name not in PRIORS:
         raise click.UsageError(f"--prior must be {', '.join(PRIORS)}, got {name!r}.")
     belongs = {"alpha": ("dp", "py"), "discount": ("py",), "components": ("mfm", "finite"), "gamma": ("mfm", "finite")}
@@ -296,7 +312,9 @@ def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
 
         most = 30 if options["components"] is None else options["components"]
         return cp.MixtureOfFiniteMixtures(gamma, randint(1, most + 1))
-    alpha = _number_of("alpha", options["alpha"] or ("1" if is_known else "gamma:2,4"), {"gamma": cp.Gamma})
+    usual = {"alpha": "1" if is_known else "gamma:2,4", "discount": "0.25"}
+    given = {key: usual[key] if options[key] is None else options[key] for key in usual}
+    alpha = _number_of("alpha", given["alpha"], {"gamma": cp.Gamma})
     if name == "py":
-        return cp.PitmanYor(alpha, _number_of("discount", options["discount"] or "0.25", {"beta": cp.Beta}))
+        return cp.PitmanYor(alpha, _number_of("discount", given["discount"], {"beta": cp.Beta}))
     return cp.DirichletProcess(alpha)

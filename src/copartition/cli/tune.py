@@ -30,14 +30,17 @@ from copartition.cli.posterior import data_line, posterior_of
 def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: float | None, **options: Any) -> None:
     """Run a pilot, and recommend lag, burn-in and min-sweeps for copartition estimate.
 
-    DATA is a CSV, TSV, NPY or Parquet file, a row a point; an AnnData file (.h5ad); or a network: a GraphML or GML
-    file, or a list of edges (.edges, .edgelist, .el). First try: copartition tune --example galaxies
+    DATA is a table, a row a point: a CSV or TSV file, gzipped or not, or an NPY, Parquet or Excel file (.xlsx); an
+    AnnData file (.h5ad); or a network: a GraphML or GML file, or a list of edges (.edges, .edgelist, .el).
+    First try: copartition tune --example galaxies
     """
     with one_sentence_errors():
         target = posterior_of(options)
+        wanted = [functional_of(text, target.names) for text in functionals]
+        click.echo(data_line(options, target), err=options["as_json"])
         t = cp.tune(
             target,
-            [functional_of(text, target.names) for text in functionals],
+            wanted,
             pairs=pairs,
             seed=options["seed"],
             max_sweeps=max_sweeps,
@@ -59,7 +62,6 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
         + step_options(t.step, t.init)
         + ("" if replicates is None else f" --replicates {replicates}")
     )
-    click.echo(data_line(options, target))
 
 
 def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:

@@ -1,19 +1,27 @@
-"""Tables of numbers in files."""
+"""Tables in files: text, gzipped or not, NumPy arrays, Parquet and Excel."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.datasets.text import text_of
 from copartition.extras import needed
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})  # words for a cell that was not observed
+ENDINGS = ".csv, .tsv, .txt (also with .gz), .npy, .parquet or .xlsx"
+NEARLY_ALL = 0.9  # numbers among the observed cells of a column that was meant to hold numbers
+FEW_WORDS = 3  # other texts in a column of which half are numbers: words for a missing cell, not a category each
+YEARS = range(1000, 3000)
+SERIES = 4  # cells 0, 1, 2, 3 in a first line that may be names
+ROW_NUMBERS = 10  # rows from which on 1, 2, 3, ... in the first column are row numbers
 
 
 class Table(NamedTuple):
@@ -27,7 +35,7 @@ class Table(NamedTuple):
     left_out : list of str
         Names of columns that hold no numbers and were passed over.
     notes : list of str
-        How the file was read, where that is not a matter of course.
+        How the file was read, where that is not a matter of course, and why columns were left out.
     """
 
     data: np.ndarray
@@ -53,100 +61,202 @@ class Raw(NamedTuple):
     notes: list[str]
 
 
-def read_table(path: str | Path, columns: Sequence[str] | None = None) -> np.ndarray:
-    """Read a table of numbers from a CSV, TSV, NPY or Parquet file.
+def read_table(path: str | Path, columns: Sequence[str] | None = None, *, missing: Collection[str] = ()) -> np.ndarray:
+    """Read a table of numbers from a CSV, TSV, NPY, Parquet or Excel file.
 
-    A CSV file may have semicolons between its columns, and then commas in its numbers.
+    A CSV file may have semicolons between its columns, and then commas in its numbers. Text files may be gzipped.
 
     Parameters
     ----------
     path : path
     columns : sequence of str, optional
         Names of columns, or their numbers from 0 on. Left out: all that hold numbers; a first column without a name,
-        or one of row names, is passed over.
+        or one of row names or row numbers, is passed over.
+    missing : collection of str, optional
+        What stands in cells that were not observed, ``["?", "-999"]`` for instance, besides nothing, NA, NaN, null and
+        none.
 
     Returns
     -------
     numpy.ndarray
         Rows x columns.
     """
-    return read_columns(path, columns).data
+    return read_columns(path, columns, missing=missing).data
 
 
-def read_columns(path: str | Path, columns: Sequence[str] | None = None) -> Table:
+def read_columns(path: str | Path, columns: Sequence[str] | None = None, *, missing: Collection[str] = ()) -> Table:
     """Read a table of numbers as `read_table` does; return it with the names of its columns."""
-    raw = read_raw(path)
-    return _choose(raw.names, raw.rows, columns, Path(path))._replace(notes=raw.notes)
+    raw = read_raw(path, missing)
+    table = _choose(raw, columns, Path(path))
+    return table._replace(notes=[*raw.notes, *table.notes])
 
 
 def _read_npy(file: Path) -> tuple[list[str], list[list[Any]]]:
     try:
         array = np.load(file, allow_pickle=False)
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{str(file)!r} cannot be read: {error}.") from None
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{str(file)!r} must hold an array of one or two dimensions, got shape {array.shape}.")
-    array = array.reshape(len(array), -1)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{str(file)!r} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from None
+    if not isinstance(array, np.ndarray) or array.ndim not in (1, 2) or array.dtype.names:
+        shape = getattr(array, "shape", "none")
+        raise ValueError(f"{str(file)!r} must hold an array of one or two dimensions, got shape {shape}.")
+    array = array[:, None] if array.ndim == 1 else array
     return [str(c) for c in range(array.shape[1])], array.tolist()
 
 
 def _read_parquet(file: Path) -> tuple[list[str], list[list[Any]]]:
-    table = needed("pyarrow.parquet", by=repr(str(file))).read_table(file)
-    return list(table.column_names), [list(row) for row in zip(*table.to_pydict().values(), strict=True)]
+    try:
+        table = needed("pyarrow.parquet", by=repr(str(file))).read_table(file)
+    except (ValueError, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(f"{str(file)!r} cannot be read as a Parquet file: {reason}.") from None
+    columns = [column.to_pylist() for column in table.columns]
+    return list(table.column_names), [list(row) for row in zip(*columns, strict=True)]
 
 
-def read_text(file: Path, separator: str) -> tuple[list[str], list[list[Any]]]:
+def _read_excel(file: Path) -> Raw:
+    """Return the first sheet that has cells."""
+    openpyxl = needed("openpyxl", by=repr(str(file)))
+    try:
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheets = {sheet.title: [list(row) for row in sheet.iter_rows(values_only=True)] for sheet in book.worksheets}
+    except Exception as error:  # whatever is wrong inside of a zipped folder of XML files
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise ValueError(f"{str(file)!r} cannot be read as an Excel file: {reason}.") from None
+    filled = {}
+    for name, rows in sheets.items():
+        rows = [row for row in rows if any(cell is not None for cell in row)]
+        width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell is not None), default=0)
+        if rows:
+            filled[name] = [[*row, *[None] * width][:width] for row in rows]
+    if not filled:
+        raise ValueError(f"{str(file)!r} is empty.")
+    first, rows = next(iter(filled.items()))
+    notes = [f"sheet {first!r}, the first of {len(filled)}"] if len(filled) > 1 else []
+    has_header = _has_header(rows[0], file, 1)
+    return Raw(_names_of(rows[0], has_header), rows[1:] if has_header else rows, notes)
+
+
+def read_text(file: Path, separator: str, text: str | None = None) -> tuple[list[str], list[list[Any]]]:
     """Return the names of the columns and the rows of a CSV or TSV file, all rows of the same length."""
-    with file.open(newline="", encoding="utf-8-sig") as text:
-        rows = [row for row in csv.reader(text, delimiter=separator) if row]
-    if separator == ";":
-        rows = [[_with_point(cell) for cell in row] for row in rows]
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    reader = _reader(text_of(file) if text is None else text, separator)
+    try:
+        for row in reader:
+            if row:
+                rows.append([_with_point(cell) for cell in row] if separator == ";" else row)
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise ValueError(
+            f"{str(file)!r}, line {reader.line_num}: {error}; is a quotation mark missing, or one too many?"
+        ) from None
     if not rows:
         raise ValueError(f"{str(file)!r} is empty.")
-    has_header = any(cell.strip() and not is_number(cell) for cell in rows[0][1:]) or not is_number(rows[0][-1])
-    names = [cell.strip() for cell in rows[0]] if has_header else [str(c) for c in range(len(rows[0]))]
-    body = rows[1:] if has_header else rows
-    for number, row in enumerate(body, start=2 if has_header else 1):
+    has_header = _has_header(rows[0], file, lines[0])
+    names, first = _names_of(rows[0], has_header), 1 if has_header else 0
+    for line, row in zip(lines[first:], rows[first:], strict=True):
         if len(row) != len(names):
-            raise ValueError(f"{str(file)!r}, line {number}: expected {len(names)} columns, got {len(row)}.")
-    if not body:
+            raise ValueError(f"{str(file)!r}, line {line}: expected {len(names)} columns, got {len(row)}.")
+    if not rows[first:]:
         raise ValueError(f"{str(file)!r} has a header and no rows.")
-    return names, body
+    return names, rows[first:]
 
 
-def _separator(file: Path) -> str:
+def _reader(text: str, separator: str) -> Any:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+
+
+def _has_header(first: list[Any], file: Path, line: int) -> bool:
+    """Tell whether the first row holds names of columns; where it might be either, names or a row, it is refused.
+
+    Names are text. Text in the first cell alone is the name of a row. Numbers that go on by one are names, too, if they
+    come after words and are years, or after a first cell that is empty (0, 1, 2, ...); others may be cells.
+    """
+    words = [cell for cell in first if not is_missing(cell) and not is_number(cell)]
+    numbers = [float(cell) for cell in first if is_number(cell) and not is_missing(cell)]
+    is_whole = len(numbers) > 1 and numbers[0].is_integer()
+    is_series = is_whole and numbers == [numbers[0] + i for i in range(len(numbers))]
+    if is_series and ((words and numbers[0] in YEARS) or (len(numbers) == len(first) - 1 and first[0] in (None, ""))):
+        return True
+    is_row = not words or (len(words) == 1 and words[0] is first[0] and not is_series)
+    if (words and numbers and not is_row) or (is_series and len(first) >= SERIES and numbers[0] in (0.0, 1.0)):
+        got = f"{str(words[0])!r} and {numbers[0]:g}" if words else f"{numbers[0]:g}, {numbers[1]:g}, ..."
+        raise ValueError(
+            f"{str(file)!r}, line {line}: expected names of columns or a row of cells, got {got}, which may be either; "
+            "mend the line, or put a line of names above it."
+        )
+    return bool(words) and not numbers
+
+
+def _names_of(first: list[Any], has_header: bool) -> list[str]:
+    if has_header:
+        return ["" if cell is None else str(cell).strip() for cell in first]
+    return [str(c) for c in range(len(first))]
+
+
+def _separator(text: str) -> str:
     """Return what stands between the columns of a CSV file: commas, or semicolons where more cells are numbers then."""
-    text = file.read_text(encoding="utf-8-sig")
-    if ";" not in text:
-        return ","
-    by_comma, by_semicolon = (
-        [cell for row in csv.reader(text.splitlines(), delimiter=separator) for cell in row] for separator in ",;"
-    )
-    commas = sum(is_number(cell) for cell in by_comma) / len(by_comma)
-    semicolons = sum(is_number(_with_point(cell)) for cell in by_semicolon) / len(by_semicolon)
-    return ";" if semicolons > commas else ","
+    return ";" if ";" in text and _share_of_numbers(text, ";") > _share_of_numbers(text, ",") else ","
+
+
+def _share_of_numbers(text: str, separator: str) -> float:
+    try:
+        cells = [cell for row in _reader(text, separator) for cell in row]
+    except csv.Error:
+        return -1.0
+    numbers = sum(is_number(_with_point(cell) if separator == ";" else cell) for cell in cells)
+    return numbers / max(len(cells), 1)
 
 
 def _with_point(cell: str) -> str:
     """Return a number that has a decimal comma with a point in its place; other text as it is."""
     whole, comma, rest = cell.strip().partition(",")
-    return f"{whole}.{rest}" if comma and rest.isdigit() and whole.lstrip("+-").isdigit() else cell
+    return f"{whole}.{rest}" if comma and rest.isdecimal() and whole.lstrip("+-").isdecimal() else cell
 
 
-def read_raw(path: str | Path) -> Raw:
-    """Read a table of any cells from a CSV, TSV, NPY or Parquet file."""
+def read_raw(path: str | Path, missing: Collection[str] = ()) -> Raw:
+    """Read a table of any cells from a CSV, TSV, NPY, Parquet or Excel file.
+
+    Parameters
+    ----------
+    path : path
+    missing : collection of str, optional
+        Further words for a cell that was not observed.
+    """
     file = Path(path)
-    if not file.exists():
+    if not file.is_file():
         raise ValueError(f"There is no file {str(path)!r}.")
-    kind = file.suffix.lower()
+    if isinstance(missing, str) or not all(isinstance(word, str) and word.strip() for word in missing):
+        raise ValueError(f"missing must be a list of what stands in cells that were not observed, got {missing!r}.")
+    raw = _read(file)
+    if not raw.names or not raw.rows:
+        raise ValueError(f"{str(path)!r} must have at least one row and one column, got none.")
+    if missing:
+        words = {word.strip() for word in missing}
+        values = {float(word) for word in words if is_number(word)}
+        raw = raw._replace(
+            rows=[[None if _is_marked(cell, words, values) else cell for cell in row] for row in raw.rows]
+        )
+    return raw
+
+
+def _read(file: Path) -> Raw:
+    kind = Path(file.name.lower().removesuffix(".gz")).suffix
     if kind == ".npy":
         return Raw(*_read_npy(file), [])
     if kind == ".parquet":
         return Raw(*_read_parquet(file), [])
+    if kind == ".xlsx":
+        return _read_excel(file)
     if kind in {".csv", ".tsv", ".txt"}:
-        separator = "\t" if kind == ".tsv" else _separator(file)
-        return Raw(*read_text(file, separator), ["separated by semicolons"] if separator == ";" else [])
-    raise ValueError(f"{str(path)!r} must be a .csv, .tsv, .npy or .parquet file.")
+        text = text_of(file)
+        separator = "\t" if kind == ".tsv" else _separator(text)
+        return Raw(*read_text(file, separator, text), ["separated by semicolons"] if separator == ";" else [])
+    raise ValueError(f"{str(file)!r} must be a {ENDINGS} file.")
+
+
+def _is_marked(cell: Any, words: set[str], values: set[float]) -> bool:
+    return str(cell).strip() in words or (is_number(cell) and float(cell) in values)
 
 
 def source_of(path: str | Path) -> dict[str, str]:
@@ -203,45 +313,104 @@ def is_missing(cell: Any) -> bool:
     """Tell whether a cell of a file says that nothing was observed."""
     if isinstance(cell, str):
         return cell.strip().lower() in MISSING
-    return cell is None or cell != cell
+    return cell is None or bool(cell != cell)
 
 
-def _choose(names: list[str], rows: list[list[Any]], columns: Sequence[str] | None, file: Path) -> Table:
-    if columns is None:
-        first = next((row[0] for row in rows if not is_missing(row[0])), "")
-        chosen = [c for c in range(len(names)) if not (c == 0 and (not names[0] or not is_number(first)))]
-    else:
-        chosen = [position_of(name, names, file) for name in columns]
+def _choose(raw: Raw, columns: Sequence[str] | None, file: Path) -> Table:
+    names, notes, left_out = raw.names, [], []
+    chosen = positions_of(columns, names, file)
+    if columns is None and (reason := why_row_names([row[0] for row in raw.rows], names)):
+        chosen, left_out = chosen[1:], [names[0]]
+        notes = [f"left out: {names[0] or 'the first column'} ({reason})"]
     if not chosen:
         raise ValueError(
             f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons or (in a .tsv file) tabs?"
         )
-    table = np.zeros((len(rows), len(chosen)))
-    for r, row in enumerate(rows):
-        for c, position in enumerate(chosen):
-            try:
-                table[r, c] = math.nan if is_missing(row[position]) else float(row[position])
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"{str(file)!r}, row {r + 1}, column {names[position]!r}: expected a number, got {row[position]!r}."
-                ) from None
-    left_out = [name for c, name in enumerate(names) if c not in chosen and columns is None]
-    return Table(table, [names[position] for position in chosen], [name for name in left_out if name], [])
+    cells = [numbers_of([row[position] for row in raw.rows], names[position], file) for position in chosen]
+    left_out = [name for name in left_out if name]
+    return Table(np.column_stack(cells), [names[position] for position in chosen], left_out, notes)
+
+
+def why_row_names(cells: list[Any], names: list[str]) -> str:
+    """Return why a first column is taken for names or numbers of the rows; nothing where it is not."""
+    seen = [cell for cell in cells if not is_missing(cell)]
+    numbers = [float(cell) for cell in seen if is_number(cell)]
+    if not names[0]:
+        return "it has no name"
+    if 2 * len(numbers) < len(seen):
+        return "text"
+    in_order = [float(i) for i in range(len(cells))]
+    if len(names) > 1 and len(cells) >= ROW_NUMBERS and numbers in (in_order, [i + 1 for i in in_order]):
+        return "row numbers"
+    return ""
+
+
+def numbers_of(cells: list[Any], name: str, file: Path) -> list[float]:
+    """Return the cells of a column as numbers, NaN where not observed; refuse what is none, and say where it is."""
+    row = next((r for r, cell in enumerate(cells) if not is_missing(cell) and not is_number(cell)), None)
+    if row is not None:
+        raise ValueError(f"{str(file)!r}, row {row + 1}, column {name!r}: {complaint(cells, name)}")
+    return [math.nan if is_missing(cell) else float(cell) for cell in cells]
+
+
+def complaint(cells: list[Any], name: str) -> str:
+    """Return what is wrong with the first cell of a column that is no number, and what to do."""
+    seen = [cell for cell in cells if not is_missing(cell)]
+    odd = [str(cell) for cell in seen if not is_number(cell)]
+    good = len(seen) - len(odd)
+    as_in = f", as in {good} of {len(seen)} cells" if good >= max(3, len(odd)) else ""
+    return (
+        f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing (--missing {odd[0]!r}, in Python "
+        f"missing=[{odd[0]!r}]), or say what the column is (--as {name}=category, in Python "
+        f"kinds={{{name!r}: 'category'}}; skip leaves it out)."
+    )
+
+
+def is_spoilt(cells: list[Any]) -> bool:
+    """Tell whether a column was meant to hold numbers, and some of its observed cells are none.
+
+    At least nine in ten are numbers, or all but one of four or more, or at least half, and the others are no more than
+    three different texts.
+    """
+    odd = [str(cell).strip() for cell in cells if not is_number(cell)]
+    good = len(cells) - len(odd)
+    if not odd:
+        return False
+    nearly_all = good >= NEARLY_ALL * len(cells) or (len(odd) == 1 and good >= 3)
+    return nearly_all or (good >= len(odd) and good >= 3 and len(set(odd)) <= FEW_WORDS)
+
+
+def positions_of(columns: Sequence[str] | None, names: list[str], file: Path) -> list[int]:
+    """Return the numbers of columns that are given by names or numbers, each once; of all if none are given."""
+    if columns is None:
+        return list(range(len(names)))
+    if isinstance(columns, str) or not columns:
+        raise ValueError(f"columns must be a list of names or numbers of columns, got {columns!r}.")
+    chosen = [position_of(name, names, file) for name in columns]
+    twice = next((name for name, position in zip(columns, chosen, strict=True) if chosen.count(position) > 1), None)
+    if twice is not None:
+        raise ValueError(f"columns must be different ones, got {twice!r} twice.")
+    return chosen
 
 
 def position_of(name: str, names: list[str], file: Path) -> int:
     """Return the number of a column that is given by its name, or by its number."""
-    if name in names:
-        return names.index(name)
-    if name.isdigit() and int(name) < len(names):
-        return int(name)
+    wanted = str(name).strip()
+    if wanted and names.count(wanted) > 1:
+        raise ValueError(f"{str(file)!r} has {names.count(wanted)} columns {wanted!r}; give their numbers, from 0 on.")
+    if wanted and wanted in names:
+        return names.index(wanted)
+    if wanted.isdecimal() and len(wanted) < 10 and int(wanted) < len(names):
+        return int(wanted)
     raise ValueError(f"{str(file)!r} has no column {name!r}; it has {', '.join(names[:10])}.")
 
 
 def is_number(cell: Any) -> bool:
     """Tell whether a cell is a number, or a text that stands for one."""
+    if isinstance(cell, str) and "_" in cell:
+        return False  # 2020_01 is a name, though Python reads it as 202001
     try:
         float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

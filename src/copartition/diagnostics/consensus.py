@@ -263,7 +263,7 @@ class Consensus(Displayed):
 def check_loss(loss: Any) -> str:
     """Return the name of a loss if it is one."""
     if loss not in LOSSES:
-        raise ValueError(f"loss must be 'vi' or 'binder', got {loss!r}.")
+        raise ValueError(f"loss must be 'vi' or 'binder', got {shorten(loss)}.")
     return str(loss)
 
 

@@ -148,7 +148,8 @@ class Tuned(Displayed):
 
     def replicates_for(self, stderr: float) -> int:
         """Return the number of replicates that is predicted to bring all standard errors down to `stderr`."""
-        return max(2, int(np.ceil(self.variance.max() / positive_number("stderr", stderr) ** 2)))
+        allowed = positive_number("stderr", stderr)
+        return max(2, int(np.ceil(self.variance.max() / min(allowed, 1e150) ** 2)))  # the square is a number
 
     def summary(self) -> str:
         """Return the recommendation and its reasons, for a person to read."""

@@ -10,7 +10,7 @@ import numpy as np
 from copartition.core.clusters import n_occupied
 from copartition.core.compiling import part
 from copartition.functionals.base import Functional, evaluation
-from copartition.validation import integer, shorten
+from copartition.validation import finite_array, integer, shorten
 
 
 @evaluation
@@ -121,7 +121,7 @@ def cluster_sizes_histogram(edges: Any) -> Functional:
     >>> cp.cluster_sizes_histogram([1, 2, 10, 100])
     <functional cluster_sizes_histogram of size 3>
     """
-    bounds = np.asarray(edges, dtype=np.float64)
+    bounds = finite_array("edges", edges, (0, 1))
     if bounds.ndim != 1 or len(bounds) < 2 or not np.all(np.diff(bounds) > 0) or bounds[0] <= 0:
         raise ValueError(f"edges must be two or more increasing positive numbers, got {shorten(edges)}.")
     names = [f"clusters of {a:g} to {b:g}" for a, b in pairwise(bounds)]

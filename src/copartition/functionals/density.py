@@ -50,7 +50,10 @@ class PredictiveDensity(Functional):
     """The density of the next point at the points of a grid; see `predictive_density`."""
 
     def __init__(self, grid: Any) -> None:
-        rows = np.asarray(grid)
+        try:
+            rows = np.asarray(grid)
+        except (OverflowError, ValueError):
+            raise ValueError(f"grid must be an array of points, got {shorten(grid)}.") from None
         if rows.dtype.kind not in "biuf":  # of numbers and text together NumPy would make text
             rows = np.array(grid, dtype=object)
         if rows.ndim not in (1, 2) or not rows.size:
@@ -60,7 +63,10 @@ class PredictiveDensity(Functional):
         rows = rows.reshape(len(rows), -1)
         if rows.dtype.kind in "biuf" and not np.isfinite(rows).all():
             raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
-        names = [f"density at {', '.join(_cell(x) for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
+        try:
+            names = [f"density at {', '.join(_cell(x) for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
+        except OverflowError:
+            raise ValueError(f"grid must be finite, got {shorten(grid)}.") from None
         super().__init__("predictive_density", mixture_density, len(rows), (), names, about)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:

@@ -129,12 +129,16 @@ def co_clustering(indices: Any = None, pairs: Any = None, *, keep_values: bool |
             raise ValueError(f"pairs must be one or more pairs of numbers of points, got {shorten(pairs)}.")
         if listed.min() < 0 or np.any(listed[:, 0] == listed[:, 1]):
             raise ValueError(f"pairs must be of two different points each, got {shorten(pairs)}.")
+        if len(np.unique(np.sort(listed, axis=1), axis=0)) < len(listed):
+            raise ValueError(f"pairs must be different ones, got one twice in {shorten(pairs)}.")
         return ListedPairs(listed.astype(np.int64), keep_values)
     if indices is None:
         return CoClustering(None, keep_values)
     points = np.asarray(indices)
     if points.ndim != 1 or len(points) < 2 or points.dtype.kind not in "iu" or points.min() < 0:
         raise ValueError(f"indices must be two or more numbers of points, got {shorten(indices)}.")
+    if len(np.unique(points)) < len(points):
+        raise ValueError(f"indices must be of different points, got one twice in {shorten(indices)}.")
     return CoClustering(points.astype(np.int64), keep_values)
 
 

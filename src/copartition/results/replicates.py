@@ -12,7 +12,7 @@ from copartition.display import Displayed
 from copartition.names import Names
 from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
 from copartition.results.unmet import Unmet
-from copartition.validation import confidence
+from copartition.validation import confidence, shorten
 
 FEWEST_FOR_INTERVAL = 100  # replicates; of fewer, intervals by Student's t often miss: see docs/evidence.md
 
@@ -326,7 +326,7 @@ class Replicates(Displayed):
         if matching:
             raise ValueError(f"There are {len(matching)} functionals {name!r} in this estimate; take one of parts().")
         names = ", ".join(about["name"] for about in self.functionals)
-        raise ValueError(f"There is no functional {name!r} in this estimate; it has {names}.")
+        raise ValueError(f"There is no functional {shorten(name)} in this estimate; it has {names}.")
 
     def parts(self) -> list[Self]:
         """Return the parts of the estimate that belong to each functional."""

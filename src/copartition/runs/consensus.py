@@ -51,7 +51,7 @@ from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping
 from copartition.runs.stopping import MOST as MOST_REPLICATES
 from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
-from copartition.validation import integer
+from copartition.validation import flag, integer
 
 PILOT_LAG = 50
 LEAST_BURN_IN = 20
@@ -174,6 +174,8 @@ def consensus(
     """
     check_loss(loss)
     check_how(consensus, how)
+    if starts is not None:
+        integer("starts", starts, 1)
     if not isinstance(target, Target):
         return consensus_of(check_estimate(target), loss, starts=starts, seed=seed)
     check_target(target)
@@ -182,7 +184,7 @@ def consensus(
     besides = as_list(also) if also else []
     effort = effort_for(target.n_points)
     with lasting(executor) as place:
-        where = Where(place, progress, seed)
+        where = Where(place, flag("progress", progress), seed)
         if settings is None and not any(how.get(name) is not None for name in ("burn_in", "min_sweeps", "lag")):
             choice, most = _choice(target, how, step, effort, where)
         else:

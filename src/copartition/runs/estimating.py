@@ -30,6 +30,7 @@ from copartition.runs.schedule import Schedule
 from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.workers import Where, lasting, workers_for
 from copartition.targets.base import Target
+from copartition.validation import flag
 
 
 class ReplicateError(RuntimeError):
@@ -129,6 +130,8 @@ def estimate(
     """
     check_how(estimate, how)
     rule = stopping_rule(replicates, target_stderr, target_relative)
+    if not callable(progress):
+        flag("progress", progress)
     choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed))
     job = make_job(target, functional, choice, seed)
     threads = executor if isinstance(executor, int) else None  # it is not worth a pool of processes or a cluster

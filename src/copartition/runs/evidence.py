@@ -112,6 +112,7 @@ def log_evidence(
     check_target(target)
     target_stderr = positive_number("target_stderr", target_stderr)
     limit = np.inf if max_seconds is None else positive_number("max_seconds", max_seconds)
+    cap, fewest = integer("max_sweeps", max_sweeps, 1), integer("replicates", replicates, REPLICATES)
     if method == SMC:
         return evidence_by_particles(
             target,
@@ -124,7 +125,6 @@ def log_evidence(
         )
     if method != COUPLED:
         raise ValueError(f"method must be {COUPLED!r} or {SMC!r}, got {shorten(method)}.")
-    cap, fewest = integer("max_sweeps", max_sweeps, 1), integer("replicates", replicates, REPLICATES)
     resolved = read_step(target, step, coupling, split_merge)
     choice = Choice(Settings(0, 0, 1, cap), resolved, read_init(target, init))
     job = make_job(target, log_likelihood(), choice, seed)

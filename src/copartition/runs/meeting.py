@@ -13,7 +13,7 @@ from copartition.results import MeetingTimes
 from copartition.runs.defaults import LAG, MAX_SWEEPS, bind, read_step
 from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.targets.base import Target, check_target
-from copartition.validation import integer
+from copartition.validation import flag, integer
 
 
 def meeting_times(
@@ -88,5 +88,7 @@ def meeting_times(
     if max_sweeps < lag:
         raise ValueError(f"max_sweeps must be at least the lag, {lag}, got {max_sweeps}.")
     job = pair_job(target, (), bound, check_start(target, init), lag, max_sweeps, seed)
-    times, _ = watch_pairs(PairJob(job, bool(trace), np.zeros(0, dtype=np.int64)), replicates, executor, progress)
+    times, _ = watch_pairs(
+        PairJob(job, flag("trace", trace), np.zeros(0, dtype=np.int64)), replicates, executor, progress
+    )
     return times

@@ -41,7 +41,7 @@ from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
 from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
-from copartition.validation import integer
+from copartition.validation import flag, integer
 
 TRIAL_PAIRS = 24  # of each step that is tried
 TRIAL_LAG = 50
@@ -155,7 +155,7 @@ def tune(
             where=Where(place, progress, integer("seed", seed, 0)),
         )
         pilot.choose(given)
-        pilot.check(modes)
+        pilot.check(flag("modes", modes))
         m, differences = pilot.run_pairs()
         draws = pilot.run_chains(m)
         seen = pilot.look() if modes and target.has_density else None

@@ -19,6 +19,7 @@ from copartition.core.announcing import in_notebook
 from copartition.display import rounded
 from copartition.results import Outcomes
 from copartition.runs.pacing import Glance, Pause
+from copartition.validation import flag
 
 PATIENCE = 5.0  # seconds without a piece that ends, after which it is said what pairs are doing
 FIRST_LINE = 5.0  # seconds until the first line where there is no terminal; the time between lines doubles
@@ -136,7 +137,7 @@ def slow_pairs(under_way: list[Glance], silence: float) -> str:
 @contextmanager
 def counting(wanted: bool, total: int, what: str) -> Iterator[tuple[Callable[[int], None], Watch]]:
     """Show how many pieces of work have ended; yields a function that counts, and one that looks."""
-    if not wanted:
+    if not flag("progress", wanted):
         yield lambda count: None, lambda pause: None
         return
     with bar_for(what) as bar:

@@ -20,6 +20,7 @@ FIRST = 200
 GROWTH = 4
 MARGIN = 1.02  # a little more than predicted, so that the next look is mostly the last
 MOST = 10_000_000
+HUGE = 1e150  # of which the square is a number
 
 
 class Seen(Protocol):
@@ -97,7 +98,7 @@ class UntilPrecise:
             if self.relative is not None:
                 allowed = min(allowed, self.relative * largest[functional])
             with np.errstate(divide="ignore", invalid="ignore"):
-                here = np.where(variance > 0, variance / allowed**2 if allowed > 0 else np.inf, 0.0)
+                here = np.where(variance > 0, variance / min(allowed, HUGE) ** 2 if allowed > 0 else np.inf, 0.0)
             needed = max(needed, float(here.max()))
         return needed
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from copartition.validation import shorten
 
+ODD = 0.1  # of the cells of a column of numbers may be text, and it is still one of numbers
+FEW = 10  # different whole numbers that may be codes
 MISSING = ("NAType", "NaTType")  # pandas' own words for "not there", known by name: pandas need not be installed
 
 
@@ -23,6 +25,8 @@ class Cells:
         What they are called; left out, they go by their numbers.
     numbers : sequence of int, optional
         Where they stood in the table that they are from.
+    sure : bool, default False
+        Somebody said what each column is: text among numbers is a category.
 
     Attributes
     ----------
@@ -31,8 +35,13 @@ class Cells:
     """
 
     def __init__(
-        self, columns: Sequence[Any], names: Sequence[Any] | None = None, numbers: Sequence[int] | None = None
+        self,
+        columns: Sequence[Any],
+        names: Sequence[Any] | None = None,
+        numbers: Sequence[int] | None = None,
+        sure: bool = False,
     ) -> None:
+        self._sure = sure
         self._columns = list(columns)
         self.keys = None if names is None else list(names)  # as they were given: not all names are text
         self.names = None if names is None else [str(name) for name in names]
@@ -62,7 +71,7 @@ class Cells:
     def subset(self, positions: Sequence[int]) -> Cells:
         """Return some of the columns."""
         names = None if self.keys is None else [self.keys[j] for j in positions]
-        return Cells([self._columns[j] for j in positions], names, [self._numbers[j] for j in positions])
+        return Cells([self._columns[j] for j in positions], names, [self._numbers[j] for j in positions], self._sure)
 
     def numbers(self) -> np.ndarray:
         """Return all columns as numbers, NaN where a cell was not observed."""
@@ -80,7 +89,23 @@ class Cells:
         column = self._columns[j]
         if _is_categorical(column):
             return [_plain(level) for level in column.cat.categories]
-        return sorted({value for value in self.values(j) if value is not None}, key=lambda v: (str(type(v)), v))
+        values = self.values(j)
+        if not self._sure:
+            self._refuse_spoilt(j, values)
+        return sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
+
+    def _refuse_spoilt(self, j: int, values: list[Any]) -> None:
+        """Refuse numbers as categories where a few cells are text: nobody would make categories of them otherwise."""
+        seen = [value for value in values if value is not None]
+        odd = [value for value in seen if not _reads_as_number(value)]
+        numbers = {float(value) for value in seen if _reads_as_number(value)}
+        are_codes = len(numbers) <= FEW and all(number.is_integer() for number in numbers)
+        if odd and not are_codes and len(odd) <= ODD * len(seen):
+            raise ValueError(
+                f"data must hold categories in {self.title(j)}, got {shorten(odd[0])} in row {values.index(odd[0])}, "
+                f"where {len(seen) - len(odd)} of {len(seen)} cells are numbers; mend it, let it be missing (None), or "
+                "say by column.astype('category') that these are categories."
+            )
 
     def values(self, j: int) -> list[Any]:
         """Return the cells of a column as Python has them, None where not observed; whole numbers as int."""
@@ -121,14 +146,38 @@ class Cells:
         for row, cell in enumerate(np.asarray(column, dtype=object)):
             if _is_missing(cell):
                 values[row] = math.nan
-            elif isinstance(cell, int | float | np.number | np.bool_):
-                values[row] = cell
+            elif _is_number(cell):
+                values[row] = _as_float(cell)
             else:
-                raise TypeError(
-                    f"data must be an array of numbers, got {shorten(cell)} in {self.title(j)}, row {row}; Columns "
-                    "gives columns of categories a component of their own."
-                )
+                self._complain(j)
         return values
+
+    def is_text(self, j: int) -> bool:
+        """Tell whether most of the observed cells of a column are neither numbers nor text that reads as one."""
+        if np.asarray(self._columns[j]).dtype.kind in "biuf":
+            return False
+        seen = self._seen(j)
+        return 2 * sum(not _reads_as_number(cell) for _, cell in seen) > len(seen)
+
+    def _seen(self, j: int) -> list[tuple[int, Any]]:
+        """Return the observed cells of a column, each with its row."""
+        column = np.asarray(self._columns[j], dtype=object)
+        return [(row, cell) for row, cell in enumerate(column) if not _is_missing(cell)]
+
+    def _complain(self, j: int) -> NoReturn:
+        """Refuse a column of text where numbers are wanted; name the cell that is to blame, and say what to do."""
+        seen = self._seen(j)
+        odd = [(row, cell) for row, cell in seen if not _reads_as_number(cell)]
+        row, cell = odd[0] if odd else next(one for one in seen if not _is_number(one[1]))
+        got = f"data must be an array of numbers, got {shorten(cell)} in {self.title(j)}, row {row}"
+        if self.is_text(j):
+            raise TypeError(f"{got}; Columns gives columns of categories a component of their own.")
+        if not odd:
+            raise TypeError(f"{got}; pandas.to_numeric(column) makes numbers of such text.")
+        raise TypeError(
+            f"{got}, where {len(seen) - len(odd)} of {len(seen)} cells are numbers; mend it, or let it be missing: "
+            "pandas.to_numeric(column, errors='coerce')."
+        )
 
 
 def cells_of(data: Any, name: str = "data") -> Cells:
@@ -140,7 +189,9 @@ def cells_of(data: Any, name: str = "data") -> Cells:
     name : str
         What to call it in an error.
     """
-    if hasattr(data, "iloc") and hasattr(data, "columns"):
+    if isinstance(data, Cells):
+        cells = data
+    elif hasattr(data, "iloc") and hasattr(data, "columns"):
         cells = Cells([data.iloc[:, j] for j in range(data.shape[1])], list(data.columns))
     elif hasattr(data, "get_columns"):
         cells = Cells([column.to_numpy() for column in data.get_columns()], data.columns)
@@ -180,6 +231,36 @@ def kept_names(names: Sequence[Any]) -> list[str | int] | None:
     return kept
 
 
+def component_in_words(data: Any) -> str:
+    """Return what a person may write for a component of these data: what is asked for, and could not be guessed.
+
+    Examples
+    --------
+    >>> component_in_words([[1.0, 2.0], [3.0, None]])
+    'NormalInverseGamma()'
+    >>> component_in_words([["a", 2.0], ["b", 3.0]])
+    'Columns([([1], NormalInverseGamma()), ([0], Categorical())])'
+    """
+    usual = "NormalInverseWishart()"
+    try:
+        cells = cells_of(data)
+    except (TypeError, ValueError):
+        return usual
+    names = range(cells.shape[1]) if cells.keys is None else cells.keys
+    columns = {
+        is_text: [names[j] for j in range(cells.shape[1]) if cells.is_text(j) == is_text] for is_text in (False, True)
+    }
+    normal = "NormalInverseGamma()" if cells.missing().any() else usual
+    if not columns[True]:
+        return normal
+    parts = [(columns[False], "NormalInverseGamma()"), (columns[True], "Categorical()")]
+    return f"Columns([{', '.join(f'({_listed(some)}, {name})' for some, name in parts if some)}])"
+
+
+def _listed(columns: list[Any]) -> str:
+    return f"[{', '.join(map(repr, columns[:4]))}{', ...' if len(columns) > 4 else ''}]"
+
+
 def check_observed(cells: Cells) -> np.ndarray:
     """Return which cells were not observed; refuse a row or a column without any that was."""
     missing = cells.missing()
@@ -201,13 +282,33 @@ def _array(data: Any, name: str) -> np.ndarray:
             raise TypeError("complex numbers and dates")
         if array.dtype.kind not in "biuf":
             array = np.array(data, dtype=object)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must be an array of numbers, got {shorten(data)}.") from None
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have 1 or 2 dimension(s), got an array of shape {array.shape}.")
     if array.dtype.kind == "O" and any(isinstance(cell, list | tuple | np.ndarray | dict) for cell in array.flat):
         raise TypeError(f"{name} must be an array of numbers, got {shorten(data)}.")
     return array
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float | np.number | np.bool_)
+
+
+def _reads_as_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(cell, str) or "_" not in cell
+
+
+def _as_float(cell: Any) -> float:
+    """Return a number as a float; a whole number beyond all floats is infinite, which is refused with its place."""
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
 
 
 def _is_categorical(column: Any) -> bool:

@@ -20,17 +20,36 @@ MORE_DEGREES = 2  # than there are columns
 SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is taken for regular
 
 
+def means_of(data: np.ndarray, cells: Cells) -> np.ndarray:
+    """Return the means of the columns, which must be numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.nanmean(data, axis=0) if np.isnan(data).any() else data.mean(axis=0)
+    for j in np.flatnonzero(~np.isfinite(means)):
+        low, high = np.nanmin(data[:, j]), np.nanmax(data[:, j])
+        raise ValueError(
+            f"data must be smaller: {cells.title(int(j))} has values from {low:g} to {high:g}, whose mean is too large "
+            "to be held; take other units."
+        )
+    return means
+
+
 def variances_of(data: np.ndarray, cells: Cells) -> np.ndarray:
     """Return the variances of the columns, all of which must be positive."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         count = np.sum(~np.isnan(data), axis=0)
         variances = np.nansum((data - np.nanmean(data, axis=0)) ** 2, axis=0) / (count - 1)
     for j in range(data.shape[1]):
-        if np.nanmin(data[:, j]) == np.nanmax(data[:, j]) or not 0.0 < variances[j] < np.inf:
-            raise ValueError(
-                f"scale cannot be set from the data: {cells.title(j)} has the same value in every observed cell; leave "
-                "the column out, or give a scale."
-            )
+        low, high = np.nanmin(data[:, j]), np.nanmax(data[:, j])
+        if count[j] < 2:
+            reason = "one observed cell, and a variance takes two; give a scale"
+        elif low == high:
+            reason = "the same value in every observed cell; leave the column out, or give a scale"
+        elif not 0.0 < variances[j] < np.inf:
+            size = "large" if not variances[j] < np.inf else "small"
+            reason = f"values from {low:g} to {high:g}, whose variance is too {size} to be held; take other units"
+        else:
+            continue
+        raise ValueError(f"scale cannot be set from the data: {cells.title(j)} has {reason}.")
     return variances
 
 

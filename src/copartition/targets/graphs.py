@@ -226,7 +226,7 @@ def _whole(name: str, values: Any) -> np.ndarray:
 
 def _check_count(n_vertices: int | None, count: int) -> None:
     if n_vertices is not None and n_vertices != count:
-        raise ValueError(f"n_vertices goes with a list of edges; the graph has {count}, got {n_vertices}.")
+        raise ValueError(f"n_vertices goes with a list of edges; the graph has {count}, got {shorten(n_vertices)}.")
 
 
 def _one_triangle(edges: np.ndarray, counts: np.ndarray, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:

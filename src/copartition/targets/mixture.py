@@ -12,7 +12,7 @@ from copartition.core.compiling import Kernel
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.steps import renew_model
 from copartition.targets.base import Target
-from copartition.targets.cells import Cells, cells_of, row_names
+from copartition.targets.cells import Cells, cells_of, component_in_words, row_names
 from copartition.targets.hooks import Keeping
 from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.targets.unknown import Unknowns
@@ -172,10 +172,18 @@ class Mixture(Target):
     """
 
     def __init__(
-        self, data: Any, component: Component, prior: Prior | None = None, *, known: Any = None, kinds: Any = None
+        self,
+        data: Any,
+        component: Component | None = None,
+        prior: Prior | None = None,
+        *,
+        known: Any = None,
+        kinds: Any = None,
     ) -> None:
         if not isinstance(component, Component):
-            raise TypeError(f"component must be a Component such as NormalInverseWishart(), got {component!r}.")
+            raise TypeError(
+                f"component must be a Component such as {component_in_words(data)}, got {shorten(component)}."
+            )
         cells: Any = cells_of(data) if component.takes_cells else _numbers("data", data)
         self.shape = cells.shape
         self._names = getattr(cells, "keys", None)

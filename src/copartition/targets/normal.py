@@ -17,6 +17,7 @@ from copartition.targets.data_prior import (
     MEAN_WEIGHT,
     MORE_DEGREES,
     covariance_of,
+    means_of,
     representation,
     scale_matrix,
     short,
@@ -84,7 +85,7 @@ class NormalInverseWishart(BlockComponent):
             )
         data, n_columns = cells.numbers(), cells.shape[1]
         resolved = copy.copy(self)
-        resolved._shift = data.mean(axis=0)
+        resolved._shift = means_of(data, cells)
         if "mean" not in self.laws:
             resolved.mean = resolved._shift if self.mean is None else column_array("mean", self.mean, n_columns)
         resolved.mean_weight = MEAN_WEIGHT if self.mean_weight is None else self.mean_weight
@@ -234,7 +235,7 @@ class NormalInverseGamma(BlockComponent):
         data, n_columns = cells.numbers(), cells.shape[1]
         resolved = copy.copy(self)
         resolved._missing = np.isnan(data).any(axis=0)
-        resolved._shift = np.nanmean(data, axis=0)
+        resolved._shift = means_of(data, cells)
         is_unset = self.scale is None or "scale" in self.laws
         scale = 0.5 * variances_of(data, cells) if is_unset else self.scale
         resolved._units = np.sqrt(2.0 * column_array("scale", scale, n_columns))

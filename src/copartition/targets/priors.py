@@ -10,7 +10,7 @@ import numpy as np
 from copartition.targets.laws import Beta, Gamma, grid_of, law_of_counts, law_repr
 from copartition.targets.prior_counts import expected_of_components, expected_of_process, law_of_n_clusters
 from copartition.targets.prior_tables import ComponentLaws, alpha_nodes, log_pmf, mean_alpha_table
-from copartition.validation import integer, positive_number, shorten
+from copartition.validation import integer, positive_number, real, shorten
 
 MIXED = 1e-15  # laws of numbers of components end, for draws, where less than this is left
 MOST_MIXED = 1 << 16
@@ -85,12 +85,7 @@ class PitmanYor:
         self.unknown = None if self.law is None else grid_of("discount", self.law, 0.0, 1.0, of_data=False)
         # Where it is unknown, weights are those at its start.
         given: Any = discount if self.unknown is None else self.unknown.initial[0]
-        try:
-            self.discount = float(given)
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"discount must be a number from 0 to below 1, or a Beta law, got {shorten(discount)}."
-            ) from None
+        self.discount = real("discount", given, "a number from 0 to below 1, or a Beta law")
         if not 0.0 <= self.discount < 1.0:
             raise ValueError(f"discount must be a number from 0 to below 1, got {shorten(discount)}.")
         self.alpha: float | Gamma = alpha if isinstance(alpha, Gamma) else self._checked(alpha)
@@ -104,10 +99,7 @@ class PitmanYor:
     def _checked(self, alpha: Any) -> float:
         if self.discount == 0.0:
             return positive_number("alpha", alpha)
-        try:
-            number = float(alpha)
-        except (TypeError, ValueError):
-            raise TypeError(f"alpha must be a number above -discount, or a Gamma law, got {shorten(alpha)}.") from None
+        number = real("alpha", alpha, "a number above -discount, or a Gamma law")
         if not (np.isfinite(number) and number > -self.discount):
             raise ValueError(f"alpha must be finite and above -discount, {-self.discount:g}, got {shorten(alpha)}.")
         return number
@@ -396,5 +388,5 @@ def prior_n_clusters(prior: Prior, n_points: int) -> np.ndarray:
 def check_prior(value: Any) -> Prior:
     """Return `value` if it is a prior."""
     if isinstance(value, type) or not (hasattr(value, "log_size") and hasattr(value, "log_new")):
-        raise TypeError(f"prior must be a prior such as DirichletProcess(alpha=1.0), got {value!r}.")
+        raise TypeError(f"prior must be a prior such as DirichletProcess(alpha=1.0), got {shorten(value)}.")
     return value

@@ -13,6 +13,7 @@ from copartition.targets.data_prior import (
     MEAN_WEIGHT,
     MORE_DEGREES,
     covariance_of,
+    means_of,
     representation,
     scale_matrix,
     short,
@@ -75,7 +76,7 @@ class TiedGaussian(BlockComponent):
         *,
         degrees_of_freedom: Any = None,
     ) -> None:
-        if covariance not in FORMS:
+        if not isinstance(covariance, str) or covariance not in FORMS:
             raise ValueError(f"covariance must be 'spherical', 'diagonal' or 'full', got {shorten(covariance)}.")
         self.covariance = covariance
         if covariance == "full" and shape is not None:
@@ -114,7 +115,7 @@ class TiedGaussian(BlockComponent):
                 "TiedGaussian('diagonal'), which allows that, or leave these rows out."
             )
         resolved = copy.copy(self)
-        shift = np.nanmean(data, axis=0)
+        shift = means_of(data, cells)
         if "mean" not in self.laws:
             resolved.mean = shift if self.mean is None else column_array("mean", self.mean, width)
         if self.mean_weight is None:

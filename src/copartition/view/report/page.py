@@ -46,6 +46,8 @@ def write_report(e: Replicates | Consensus, path: str | Path, title: str = "Post
     e = e.estimate if isinstance(e, Consensus) and e.estimate is not None else e
     if not isinstance(e, Replicates):
         raise TypeError(f"e must be an estimate or a consensus, got {shorten(e)}.")
+    if not isinstance(title, str) or not title.strip():
+        raise TypeError(f"title must be a text, got {shorten(title)}.")
     if e.made_by.get("ordinary") or e.completed is not None:
         raise ValueError("A report is about an estimate from single replicates, got one made under a deadline.")
     needed("matplotlib", by="A report")  # before anything is computed
