@@ -25,6 +25,7 @@ import naive
 import small
 from conftest import hear_interrupts
 from copartition.results.store import Store
+from copartition.runs.cpus import cpu_count
 
 COUNT = 200
 SETTINGS = {"burn_in": 1, "min_sweeps": 6, "lag": 2, "seed": 5, "init": "prior"}
@@ -391,7 +392,11 @@ def test_an_interruption_keeps_what_is_done(tmp_path):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=20)
     assert b"KeyboardInterrupt" in error
-    assert len(cp.Estimate.load(path).values) > 0
+    e = cp.Estimate.load(path)
+    assert 0 < len(e.values) < e.wanted == 3_000_000
+    assert e.is_biased
+    assert "INTERRUPTED, BIASED: 3,000,000 replicates were asked for and" in str(e)
+    assert e.under_way == cpu_count()  # one a thread at most
 
 
 def fails_sometimes(labels):
