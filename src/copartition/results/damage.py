@@ -26,24 +26,31 @@ class Rest:
         Which run they belong to; None if that is not known: then no row but those of the description can be told.
     tally : dict or None
         What there should be; None if that is not known.
+    made_by : dict
+        How the replicates were made, as far as that is known.
     """
 
     rows: dict[str, dict[Any, Row]]
     run: str | None
     tally: dict[str, list[int]] | None
+    made_by: dict[str, Any]
 
-    @property
-    def has_sums(self) -> bool:
-        """Whether the file has, or may have had, sums over replicates, which cannot be taken apart."""
-        return bool(self.rows["sums"]) if self.tally is None else self.tally["sums"][0] > 0
+    def has(self, table: str) -> bool:
+        """Tell whether there are rows of a table, or were."""
+        by_tally = self.tally is not None and self.tally[table][0] > 0
+        if table == "sums":
+            by_description = any(about.get("streamed") for about in self.made_by.get("functionals", []))
+        else:
+            by_description = self.made_by.get("settings", {}).get("max_sweeps") is not None
+        return by_description or by_tally or bool(self.rows[table])
 
     @property
     def is_torn(self) -> bool:
         """Whether sums, or replicates that are in them, are lost: then the others are of no use."""
-        if not self.has_sums:
+        if not self.has("sums"):
             return False
         return self.tally is None or any(
-            len(self.rows[table]) != self.tally[table][0] for table in ("sums", "replicates", "ordinary")
+            len(self.rows[table]) != self.tally[table][0] for table in ("sums", "replicates", "ordinary", "unmet")
         )
 
     def lost(self) -> list[int]:
@@ -72,14 +79,16 @@ def _in_words(numbers: list[int]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def rest_of(connection: sqlite3.Connection, run: str | None = None) -> Rest:
+def rest_of(connection: sqlite3.Connection, run: str | None, made_by: dict[str, Any]) -> Rest:
     """Return what is sound.
 
     Parameters
     ----------
     connection : sqlite3.Connection
-    run : str, optional
+    run : str or None
         Which run the rows belong to, where the file does not tell.
+    made_by : dict
+        How the replicates were made, where the file does not tell.
     """
     rows: dict[str, dict[Any, Row]] = {table: {} for table in TABLES}
     rows["description"] = _sound(connection, "description", "")
@@ -87,7 +96,8 @@ def rest_of(connection: sqlite3.Connection, run: str | None = None) -> Rest:
     run = run if own is None else own[1]
     if run is not None:
         rows |= {table: _sound(connection, table, run) for table in TABLES if table != "description"}
-    rest = Rest(rows, run, None if tally is None else json.loads(tally[1]))
+    found = {key: json.loads(row[1]) for key, row in rows["description"].items()}
+    rest = Rest(rows, run, None if tally is None else json.loads(tally[1]), made_by | found)
     _keep_whole(rest)
     return rest
 
@@ -110,7 +120,7 @@ def _keep_whole(rest: Rest) -> None:
     """Leave out replicates of which something else is lost: their ordinary averages, or the chains of a pair."""
     replicates, ordinary, unmet = (rest.rows[table] for table in ("replicates", "ordinary", "unmet"))
     whole = set(replicates)
-    if ordinary or (rest.tally is not None and rest.tally["ordinary"][0]):
+    if rest.has("ordinary") and not rest.has("sums"):  # with which everything must be there
         whole &= set(ordinary)
     apart = sorted(number for number, row in replicates.items() if not row[2])
     whole -= {number for number in apart[:MOST] if number not in unmet}

@@ -190,7 +190,7 @@ class Store:
         begin = f"The store {str(self.path)!r} is damaged ({reason})"
         if self._format != FORMATS[-1]:
             return f"{begin}: its replicates cannot be read. Use another file."
-        rest = rest_of(self._open, None if self._wanted is None else _run_of(self._wanted))
+        rest = rest_of(self._open, None if self._wanted is None else _run_of(self._wanted), self._wanted or {})
         if self._wanted is not None:
             found = {key: json.loads(row[1], object_hook=_decode) for key, row in rest.rows["description"].items()}
             _check_same(self.path, self._wanted | found, self._wanted)
@@ -199,10 +199,11 @@ class Store:
             return (
                 f"{begin}, and sums over replicates cannot be taken apart, so that none can be kept. Use another file."
             )
-        if not kept and rest.run is not None:
+        if not kept and not (self._wanted is None and rest.rows["description"] and rest.run is None):
             return f"{begin}. Use another file."
         if self._wanted is None:
-            return f"{begin}. The rest can be kept: the call that wrote it, made again, copies it to {str(other)!r}."
+            what = "The rest" if kept else "What is sound"  # which only the run that it belongs to can tell
+            return f"{begin}. {what} can be kept: the call that wrote it, made again, copies it to {str(other)!r}."
         if other.exists():
             return f"{begin}. The rest is kept in {str(other)!r}, which is there already: use that file."
         _create(other, self._wanted, rest)
