@@ -49,7 +49,12 @@ from copartition.results.unmet import MOST, Course, Unmet, packed_arrays, unpack
 FORMATS = (1, 2, 3)  # that are read; the last is written
 APPLICATION_ID = 0x636F7061  # "copa"
 IN_WORDS = {"assumptions"}  # what the description says once more, for people
-NEEDED = {"functionals", "settings", "step", "seed", "target"}  # what every description has
+# What every description has; looked at where there are no checksums.
+NEEDED = {
+    "settings": {"burn_in", "min_sweeps", "lag", "max_sweeps"},
+    "step": {"coupling"},
+    "functionals": {"name", "size"},
+}
 # What Python and NumPy say of bytes that are not what they should be; with checksums, that is not reached.
 UNREADABLE = (
     ArithmeticError,
@@ -57,7 +62,8 @@ UNREADABLE = (
     EOFError,
     LookupError,
     MemoryError,
-    RecursionError,
+    OSError,
+    RuntimeError,
     TypeError,
     ValueError,
     struct.error,
@@ -168,8 +174,8 @@ class Store:
             said, self._format = self._format, FORMATS[-1]
             raise Damage(f"its first bytes say format {said}, and it has format {FORMATS[-1]}")
         found = _with_step(_with_names({key: json.loads(value, object_hook=_decode) for key, value in texts.items()}))
-        if not run and not found.keys() >= NEEDED:
-            raise ValueError(f"{', '.join(sorted(NEEDED - found.keys()))} is not in its description")
+        if not run:
+            _check_shape(found)
         return run, found
 
     def _check(self) -> None:
@@ -434,6 +440,14 @@ def _with_step(description: dict[str, Any]) -> dict[str, Any]:
             "joint_updates": settings.pop("blocks", 0) or None,
         }
     return description
+
+
+def _check_shape(description: dict[str, Any]) -> None:
+    """Refuse a description without a checksum if something is not there."""
+    for key, names in NEEDED.items():
+        parts = description[key] if isinstance(description[key], list) else [description[key]]
+        if not all(isinstance(part, dict) and part.keys() >= names for part in parts):
+            raise ValueError(f"{key} in its description must have {', '.join(sorted(names))}")
 
 
 def _run_of(description: dict[str, Any]) -> str:
