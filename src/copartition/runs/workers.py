@@ -21,6 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
+from copartition.chains.chain import listening
 from copartition.runs.cpus import cpu_count
 from copartition.runs.pacing import Pause
 from copartition.validation import integer, shorten
@@ -81,6 +82,9 @@ def workers_for(executor: Any, task: Task) -> Iterator[Workers]:
     elif executor == "processes" or isinstance(executor, ProcessPoolExecutor):
         with _processes(executor, task) as workers:
             yield workers
+    elif isinstance(executor, ThreadPoolExecutor):
+        pause = Pause()
+        yield Workers(_count_of(executor), lambda numbers: executor.submit(_run, task, numbers, pause), pause)
     elif isinstance(executor, Executor):
         yield Workers(_count_of(executor), lambda numbers: executor.submit(_run, task, numbers))
     elif hasattr(executor, "get_executor") and hasattr(executor, "scatter"):
@@ -106,9 +110,11 @@ def lasting(executor: Any) -> Iterator[Any]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _run(task: Task, numbers: list[int]) -> Any:
-    """Do some pieces of a task where nobody interrupts."""
-    return task.run(numbers, Pause())
+def _run(task: Task, numbers: list[int], pause: Pause | None = None) -> Any:
+    """Do some pieces of a task; without a pause of its own, where nobody interrupts."""
+    pause = Pause() if pause is None else pause
+    with listening(pause):
+        return task.run(numbers, pause)
 
 
 def _count_of(executor: Any) -> int:
@@ -120,7 +126,7 @@ def _threads(count: int, task: Task) -> Iterator[Workers]:
     pause = Pause()
     with ThreadPoolExecutor(count) as pool:
         try:
-            yield Workers(count, lambda numbers: pool.submit(task.run, numbers, pause), pause)
+            yield Workers(count, lambda numbers: pool.submit(_run, task, numbers, pause), pause)
         except BaseException:
             # Threads cannot be stopped from outside: they are asked to, and listen whenever they pause.
             pause.give_up()
