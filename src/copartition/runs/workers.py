@@ -14,9 +14,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,11 +84,10 @@ def workers_for(executor: Any, task: Task) -> Iterator[Workers]:
     elif executor == "processes" or isinstance(executor, ProcessPoolExecutor):
         with _processes(executor, task) as workers:
             yield workers
-    elif isinstance(executor, ThreadPoolExecutor):
-        pause = Pause()
-        yield Workers(_count_of(executor), lambda numbers: executor.submit(_run, task, numbers, pause), pause)
     elif isinstance(executor, Executor):
-        yield Workers(_count_of(executor), lambda numbers: executor.submit(_run, task, numbers))
+        pause = Pause()  # which only threads of this process hear
+        run = partial(_run, pause=pause) if isinstance(executor, futures.ThreadPoolExecutor) else _run
+        yield Workers(_count_of(executor), lambda numbers: executor.submit(run, task, numbers), pause)
     elif hasattr(executor, "get_executor") and hasattr(executor, "scatter"):
         yield _dask(executor, task)
     else:
