@@ -14,6 +14,7 @@ import numpy as np
 import copartition as cp
 from copartition.cli.posterior import EXAMPLES, posterior_options
 from copartition.extras import MissingPackageError
+from copartition.functionals.base import check_count
 
 COUPLINGS: dict[str, Any] = {
     "path": cp.Path,
@@ -192,6 +193,7 @@ def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
             return cp.co_clustering([_point_of(point, names) for point in rest.split(",")] if rest else None)
         if name == "density":
             low, high, count = rest.split(":") if rest.count(":") == 2 else ("", "", "")
+            check_count("POINTS", int(count), "")
             return cp.predictive_density(np.linspace(float(low), float(high), int(count)))
     except ValueError as error:
         is_plain = any(words in str(error) for words in ("invalid literal", "could not convert"))
