@@ -87,6 +87,34 @@ def test_ctrl_c_ends_a_run_whatever_was_asked_for():
     assert heard[1::2] == ["interrupted"] * 12
 
 
+IN_PROCESSES = """
+import copartition as cp
+if __name__ == "__main__":
+    target = cp.Mixture([-1.3, -0.4, 0.2], cp.Gaussian(noise_sd=0.8, mean_sd=1.7), cp.DirichletProcess(0.9))
+    print("begun", flush=True)
+    cp.estimate(target, cp.n_clusters(), split_merge=10**9, burn_in=1, min_sweeps=2, lag=1, executor="processes")
+"""
+
+
+@pytest.mark.posix
+def test_processes_are_told_to_stop(tmp_path):
+    """Also where only the process that asks hears Ctrl-C."""
+    script = tmp_path / "run.py"
+    script.write_text(IN_PROCESSES)
+    process = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_interrupts
+    )
+    try:
+        process.stdout.readline()
+        time.sleep(4.0)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.communicate()
+    assert b"KeyboardInterrupt" in errors
+
+
 @pytest.mark.parametrize("moves", [0, 1])
 def test_many_steps_in_one_call_are_those_of_many_calls(moves):
     """With five points a kernel pauses every 13,107 steps."""

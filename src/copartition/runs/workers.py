@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 from copartition.chains.chain import listening
 from copartition.runs.cpus import cpu_count
-from copartition.runs.pacing import Pause
+from copartition.runs.pacing import Pause, PauseByFile
 from copartition.validation import integer, shorten
 
 MOST_ON_WINDOWS = 61  # processes, which is what one can wait for there
@@ -150,7 +150,8 @@ def _processes(executor: Any, task: Task) -> Iterator[Workers]:
     path.write_bytes(packed)
     try:
         with lasting(executor) as pool:
-            yield Workers(_count_of(pool), lambda numbers: pool.submit(_run_from_file, str(path), numbers))
+            submit = partial(pool.submit, _run_from_file, str(path))
+            yield Workers(_count_of(pool), submit, PauseByFile(path))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -159,11 +160,11 @@ _task_read: dict[str, Task] = {}
 
 
 def _run_from_file(path: str, numbers: list[int]) -> Any:
-    """Do some pieces of the task in a file, which each process reads once."""
+    """Do some pieces of the task in a file, which each process reads once, for as long as the file is there."""
     if path not in _task_read:
         _task_read.clear()
         _task_read[path] = pickle.loads(Path(path).read_bytes())
-    return _run(_task_read[path], numbers)
+    return _run(_task_read[path], numbers, PauseByFile(Path(path)))
 
 
 def _dask(client: Any, task: Task) -> Workers:
