@@ -144,3 +144,9 @@ def test_pauses_change_no_number(monkeypatch, coupling):
     assert_same(cp.estimate(target, cp.n_clusters(), replicates=4, executor=1, **how), expected)
     again = cp.sample(target, cp.n_clusters(), sweeps=20, burn_in=3, chains=1, split_merge=3, seed=1)
     np.testing.assert_array_equal(again.draws, draws.draws)
+
+
+def test_what_one_update_may_take_is_bounded():
+    """An update of several points is made as a whole: 1e9 ways would neither fit into memory nor be interrupted."""
+    with pytest.raises(ValueError, match="tries of JointUpdates must be at most 1,000, got 1000000000"):
+        cp.JointUpdates(1, tries=10**9)
