@@ -203,23 +203,23 @@ def few_replicates() -> list[str]:
     all 50,000 replicates. The package gives no interval below 100 replicates.
     """
     rng = np.random.default_rng(5)
-    groups = np.arange(60) % 3
-
-    def table_of(columns: int, apart: float) -> np.ndarray:
-        return rng.normal(size=(60, columns)) + apart * np.eye(max(3, columns))[groups][:, :columns]
-
     line = np.concatenate([rng.normal(-2, 1, 15), rng.normal(2, 1, 15)])
+
+    def groups(columns: int, size: int, apart: float) -> cp.Mixture:
+        centres = apart * np.eye(max(3, columns))[np.repeat(np.arange(3), size)][:, :columns]
+        data = rng.normal(size=(3 * size, columns)) + centres
+        return cp.Mixture(data, cp.NormalInverseWishart(), cp.DirichletProcess(1.0))
+
     known = cp.Mixture(line, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    five, close = (
-        cp.Mixture(table_of(5, apart), cp.NormalInverseWishart(), cp.DirichletProcess(1.0)) for apart in (4.0, 3.0)
-    )
+    two, five, close = groups(2, 20, 4.0), groups(5, 20, 4.0), groups(5, 30, 3.0)
     settings = [
         ("30 points on a line, known sd", known, 8, 10),
+        ("60 x 2, full covariances", two, 10, 20),
         ("60 x 5, full covariances", five, 40, 40),
         ("60 x 5, full covariances", five, 60, 40),
-        ("60 x 5, groups closer", close, 60, 100),
+        ("90 x 5, groups closer", close, 100, 100),
     ]
-    functionals = [cp.n_clusters(), cp.largest_clusters(1), cp.co_clustering([0, 3])]
+    functionals = [cp.n_clusters(), cp.largest_clusters(1), cp.co_clustering([0, 1])]
     rows = []
     for name, target, burn_in, length in settings:
         how = {"burn_in": burn_in, "lag": burn_in, "min_sweeps": burn_in + length}

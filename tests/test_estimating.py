@@ -231,9 +231,9 @@ def test_a_store_says_what_was_assumed(tmp_path, name):
     }
     assert all(number in " ".join(said) for number in numbers[name])
     # It is said for people: a version that puts it into other words goes on with the same store.
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE description SET value = '[\"In other words.\"]' WHERE key = 'assumptions'")
-    connection.close()
+    store = Store(path, cp.Estimate.load(path).made_by)
+    store.note({"assumptions": ["In other words."]})
+    store.close()
     assert len(cp.estimate(small.TARGETS[name]()[0], cp.n_clusters(), **(call | {"replicates": 3})).values) == 3
 
 

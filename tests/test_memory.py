@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import copartition as cp
+from copartition.cli import main
 from copartition.runs import cpus, memory
 
 MEMINFO = (
@@ -76,3 +80,54 @@ def test_systems_that_do_not_say_what_is_available(machine, monkeypatch, content
 
 def test_this_machine_has_some():
     assert memory.available_memory() is None or memory.available_memory() > 0
+
+
+# --- what is checked before names and arrays are made ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: cp.n_clusters(10**9), "most must be at most 1,000,000, got 1,000,000,000, whose values .* 8,000 GB"),
+        (lambda: cp.n_components(10**9), "most must be at most 1,000,000, got 1,000,000,000"),
+        (lambda: cp.largest_clusters(10**8), "k must be at most 1,000,000, got 100,000,000, .* take 800 GB: ask for f"),
+        (
+            lambda: cp.predictive_density(np.broadcast_to(0.5, 10**7)),
+            "grid must be at most 1,000,000 points, got 10,000,000, .* 80 GB",
+        ),
+    ],
+)
+def test_functionals_of_too_many_components_are_refused_at_once(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+@pytest.mark.parametrize("command", ["estimate", "tune"])
+@pytest.mark.parametrize(
+    "functional",
+    ["largest:1000000000", "n_clusters:1000000000", "n_components:1000000000", "density:0:1:1000000000000"],
+)
+def test_the_command_line_says_so(command, functional):
+    told = CliRunner().invoke(main, [command, "--example", "galaxies", "--functional", functional])
+    assert told.exit_code == 2
+    assert f"--functional {functional}: " in told.stderr
+    assert "must be at most 1,000,000, got 1,000,000,000" in told.stderr
+
+
+def test_draws_that_do_not_fit_into_memory_are_refused(monkeypatch):
+    target = cp.Mixture(np.arange(20.0), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000)
+    with pytest.raises(
+        ValueError, match=r"co_clustering with its 190 components needs 0\.0122 GB for 1,000 sweeps of 4 ch"
+    ):
+        cp.sample(target, cp.co_clustering(), sweeps=1000)
+
+
+def test_what_workers_hold_counts(monkeypatch):
+    """Two replicates of many components: each worker holds the functionals of both chains, and sums."""
+    target = cp.Mixture(np.arange(20.0), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    monkeypatch.setattr(memory, "available_memory", lambda: 5_000_000)
+    with pytest.raises(
+        ValueError, match=r"largest_clusters\(100000\) with its 100,000 components needs 0.00\d+ GB for 2 repl"
+    ):
+        cp.estimate(target, cp.largest_clusters(100_000), replicates=2, executor=1)

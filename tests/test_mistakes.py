@@ -7,7 +7,6 @@ import math
 import os
 import pickle
 import re
-import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -25,6 +24,7 @@ from copartition.diagnostics.variance import asymptotic_variance
 from copartition.front import component_of
 from copartition.results import MeetingTimes
 from copartition.view import export, plots
+from stores import without
 from test_diagnostics import estimate_from
 
 
@@ -399,9 +399,7 @@ def test_an_unfinished_store_is_called_biased(tmp_path):
     path = tmp_path / "run.db"
     e = cp.estimate(target, cp.n_clusters(), replicates=40, burn_in=1, min_sweeps=3, lag=1, store=path)
     assert not e.is_biased
-    with sqlite3.connect(path) as connection:
-        connection.execute("DELETE FROM replicates WHERE number IN (3, 17)")
-    connection.close()
+    without(path, 3, 17)
     loaded = cp.Estimate.load(path)
     assert loaded.is_biased
     assert loaded.unfinished == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -26,6 +25,7 @@ from copartition.names import Names
 from copartition.results import sums as sums_module
 from copartition.results.store import Store
 from copartition.runs import keeping, memory, streaming
+from stores import as_format_2
 from test_estimator import growing
 
 COUNT = 3 if JIT_DISABLED else 60
@@ -442,13 +442,13 @@ def test_stores_of_format_1_can_be_read(tmp_path):
     names = ["n_clusters", "together[0, 3]", "together[0, 4]", "together[3, 4]"]
     e = cp.estimate(small.scalar()[0], functionals, replicates=3, store=path, **SETTINGS)
     old = '[{"name": "n_clusters", "size": 1}, {"name": "co_clustering", "size": 3, "points": [0, 3, 4]}]'
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("UPDATE description SET value = ? WHERE key = 'functionals'", (old,))
-        connection.execute("INSERT INTO description VALUES ('components', ?)", (str(names).replace("'", '"'),))
-        connection.execute("DROP TABLE sums")
-        connection.execute("PRAGMA user_version = 1")
-    connection.close()
+    as_format_2(
+        path,
+        ("UPDATE description SET value = ? WHERE key = 'functionals'", (old,)),
+        ("INSERT INTO description VALUES ('components', ?)", (str(names).replace("'", '"'),)),
+        "DROP TABLE sums",
+        "PRAGMA user_version = 1",
+    )
     loaded = cp.Estimate.load(path)
     assert np.array_equal(loaded.values, e.values)
     assert loaded.components == names == list(e.components)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -59,6 +62,31 @@ def record_chain(
         chain = grown_or_refused(chain, status, int(progress[PLACE]))
 
 
+class _Listening(threading.local):
+    """What each thread calls where a kernel has paused."""
+
+    pauses: tuple[Callable[[], None], ...] = ()
+
+
+_listening = _Listening()
+
+
+@contextmanager
+def listening(pause: Callable[[], None]) -> Iterator[None]:
+    """Let chains that run in this thread call a function every now and then, which may raise an error to stop them."""
+    before, _listening.pauses = _listening.pauses, (pause,)
+    try:
+        yield
+    finally:
+        _listening.pauses = before
+
+
+def give_way() -> None:
+    """Let who wants to stop the chains of this thread do so."""
+    for pause in _listening.pauses:
+        pause()
+
+
 def check_own(target: Target) -> None:
     """Refuse to run a chain with numbers that others see too."""
     if target.numbers and not target.belongs_to_chain:
@@ -67,6 +95,9 @@ def check_own(target: Target) -> None:
 
 def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
     """Do what a kernel that stopped at point `n` needs: a larger chain, or an error where the target gave no law."""
+    if status == kernel_status.PAUSED:
+        give_way()
+        return chain
     if status != kernel_status.FULL:
         raise refusal(status, n)
     return grown(chain)

@@ -17,6 +17,9 @@ PARTNERS = 64
 COMPARISONS = 50_000_000  # of two points; where there are more, points are compared with evenly spaced ones
 
 
+MOST_TRIES = 1000  # ways of dealing out the points of one update, which is not interrupted
+
+
 @dataclass(frozen=True)
 class JointUpdates:
     """Joint updates after every sweep: points that lie near each other are dealt out to clusters anew, all at once.
@@ -51,7 +54,8 @@ class JointUpdates:
 
     def __post_init__(self) -> None:
         integer("number of JointUpdates", self.number, 0)
-        integer("tries of JointUpdates", self.tries, 1)
+        if integer("tries of JointUpdates", self.tries, 1) > MOST_TRIES:
+            raise ValueError(f"tries of JointUpdates must be at most {MOST_TRIES:,}, got {self.tries}.")
         integer("least of JointUpdates", self.least, 1)
         if integer("most of JointUpdates", self.most, 1) < self.least:
             raise ValueError(f"most of JointUpdates must be at least its least, {self.least}, got {self.most}.")

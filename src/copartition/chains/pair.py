@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from copartition.chains.chain import advance_chain, refusal
+from copartition.chains.chain import advance_chain, give_way, refusal
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import BoundStep
 from copartition.core.batch import new_progress
 from copartition.core.room import grown_pair, pair_of
 from copartition.core.state import PLACE, STEPS, Chain, Model, Pair
-from copartition.core.status import DONE, FULL
+from copartition.core.status import DONE, FULL, PAUSED
 from copartition.core.steps import count_pair, make_coupled_steps
 from copartition.couplings.base import Coupling
 from copartition.targets.base import Target
@@ -49,6 +49,9 @@ def advance_pair(target: Target, step: BoundStep, pair: Pair, random: np.ndarray
         status = make_coupled_steps(target.law, pair, stepper, coupled, random, progress, steps)
         if status == DONE:
             return pair, int(progress[STEPS])
-        if status != FULL:
+        if status == PAUSED:
+            give_way()
+        elif status != FULL:
             raise refusal(status, int(progress[PLACE]))
-        pair = grown_pair(pair)
+        else:
+            pair = grown_pair(pair)

@@ -16,6 +16,7 @@ import copartition as cp
 from copartition import datasets
 from copartition.cli.posterior import EXAMPLES, posterior_options
 from copartition.extras import MissingPackageError
+from copartition.functionals.base import check_count
 
 MOST_POINTS = 10_000_000  # of a run of points such as 0-9
 
@@ -208,6 +209,7 @@ def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
             return cp.co_clustering([_point_of(point, names) for point in rest.split(",")] if rest else None)
         if name == "density":
             low, high, count = rest.split(":") if rest.count(":") == 2 else ("", "", "")
+            check_count("POINTS", int(count), "")
             return cp.predictive_density(np.linspace(float(low), float(high), int(count)))
     except (ValueError, OverflowError, MemoryError) as error:
         is_plain = any(words in str(error) for words in ("invalid literal", "could not convert"))

@@ -140,7 +140,9 @@ class Batch(State):
     ended : int64 array (1)
         How many replicates have ended: the number of the one at hand.
     has_begun : int64 array (1)
-        Whether that one has begun.
+        Whether that one has begun: both chains are at their starts.
+    started : int64 array (1)
+        How far that is: 1, x is at its partition; 2, and has made the steps that are part of its start; 3, so is y.
     stopped_at : int64 array (1)
         The point at which it stopped if there was no law to go on by.
     values : float64 array (replicates, components)
@@ -164,6 +166,7 @@ class Batch(State):
     stops: int
     ended: Int1
     has_begun: Int1
+    started: Int1
     stopped_at: Int1
     values: Float2
     ordinary: Float2

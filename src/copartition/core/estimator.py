@@ -19,8 +19,8 @@ from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORE
 from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, outline
 from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Law, Pair, Stepper
-from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, RECORD_FULL
-from copartition.core.steps import step_alone, step_together
+from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, PAUSED, RECORD_FULL
+from copartition.core.steps import last_step, step_alone, step_together
 from copartition.core.types import int64
 
 # --- looking at the states -------------------------------------------------------------------------------------------
@@ -127,26 +127,35 @@ def next_stage(pair, batch):
 
 
 @outline
-def begin_one(model, law, chain, batch, random):
-    """Put a chain at its start; return a status, and leave where it stopped in the place of the progress."""
+def begin_one(model, law, chain, batch, random, first):
+    """Put a chain at its start; return a status, and leave where it stopped in the place of the progress.
+
+    It is x, of which `first` is 0, or y, of which it is 2: see ``Batch.started``.
+    """
     b = batch
     progress = b.tally.progress
-    progress[STEPS] = progress[MOVE] = progress[PLACE] = 0
-    status = b.begin(model, law, chain, random, b.start, b.order)
-    if status != DONE:
-        progress[PLACE] = b.order[0]
-        return status
-    while progress[STEPS] < b.start_steps:
+    if b.started[0] == first:
+        progress[STEPS] = progress[MOVE] = progress[PLACE] = 0
+        status = b.begin(model, law, chain, random, b.start, b.order)
+        if status != DONE:
+            progress[PLACE] = b.order[0]
+            return status
+        b.started[0] = first + 1
+    end = last_step(len(chain.labels), progress, b.start_steps)
+    while progress[STEPS] < end:
         status = step_alone(model, law, chain, b.start_stepper, random, progress)
         if status != DONE:
             return status
+    if end < b.start_steps:
+        return PAUSED
     progress[STEPS] = 0
+    b.started[0] = first + 2
     return DONE
 
 
 @outline
 def begin_replicate(law, pair, batch, random):
-    """Put both chains at their starts and set the tally to nothing; return a status."""
+    """Go on with putting both chains at their starts, and set the tally to nothing; return a status."""
     x, y = pair.x, pair.y
     tally = batch.tally
     tally.time[0] = tally.meeting_time[0] = 0
@@ -161,10 +170,11 @@ def begin_replicate(law, pair, batch, random):
         tally.total[c] = 0.0
     for c in range(len(tally.plain)):
         tally.plain[c] = 0.0
-    status = begin_one(pair.model_x, law, x, batch, random)
-    if status != DONE:
-        return status
-    return begin_one(pair.model_y, law, y, batch, random)
+    if batch.started[0] < 2:
+        status = begin_one(pair.model_x, law, x, batch, random, 0)
+        if status != DONE:
+            return status
+    return begin_one(pair.model_y, law, y, batch, random, 2)
 
 
 @outline
@@ -238,6 +248,7 @@ def run_batch(law, pair, stepper, coupled, functionals, batch, sweeps):
                 batch.stopped_at[0] = progress[PLACE]
                 return status
             batch.has_begun[0] = 1
+            batch.started[0] = 0
         before = progress[STEPS]
         status = advance_replicate(law, pair, stepper, coupled, functionals, batch, before + sweeps)
         if status != DONE:

@@ -43,8 +43,8 @@ from copartition.core.conditional import add_log_prior, exponentiate, forbid, pr
 from copartition.core.matching import match_clusters
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow
-from copartition.core.state import PLACE, JointUpdates, move_signatures
-from copartition.core.status import DONE, FULL, INVALID
+from copartition.core.state import PLACE, UPDATES_A_CALL, JointUpdates, move_signatures
+from copartition.core.status import DONE, FULL, INVALID, PAUSED
 
 AHEAD = 8  # points that are looked ahead to
 LEAST_SHARE = math.log(0.02)
@@ -440,6 +440,12 @@ def has_room_for_all(chain, room):
     return chain.n_clusters[0] + room.most + 1 < len(chain.sizes)
 
 
+@inner
+def is_long(room, n_points, progress):
+    """Tell whether so many updates have been made since the last pause that it is time for another one."""
+    return progress[PLACE] % max(1, UPDATES_A_CALL // (n_points + (room.tries + 1) * room.most)) == 0
+
+
 alone_signature, together_signature = move_signatures(JointUpdates)
 
 
@@ -458,6 +464,8 @@ def update_alone(model, law, chain, room, random, progress):
         put_points_in(model, law, chain, room, room.of_x, number)
         forget_points(room)
         progress[PLACE] += 1
+        if is_long(room, len(chain.labels), progress):
+            return PAUSED
     return DONE
 
 
@@ -487,4 +495,6 @@ def update_together(law, pair, room, rule, random, progress):
         forget_points(room)
         recount_pair(pair)
         progress[PLACE] += 1
+        if is_long(room, len(x.labels), progress):
+            return PAUSED
     return DONE

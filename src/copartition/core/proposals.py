@@ -11,8 +11,8 @@ from copartition.core.books import recount_pair
 from copartition.core.clusters import has_room
 from copartition.core.compiling import hook, inner
 from copartition.core.random import bits, shuffle, uniform
-from copartition.core.state import PLACE, SplitMerge, move_signatures
-from copartition.core.status import DONE, FULL, INVALID
+from copartition.core.state import PLACE, UPDATES_A_CALL, SplitMerge, move_signatures
+from copartition.core.status import DONE, FULL, INVALID, PAUSED
 
 REJECTED = 0
 ACCEPTED = 1
@@ -108,6 +108,12 @@ def moves_left(room, n_points, progress):
     return room.number - progress[PLACE] if n_points > 1 else 0
 
 
+@inner
+def is_long(n_points, progress):
+    """Tell whether so many moves have been made since the last pause that it is time for another one."""
+    return progress[PLACE] % max(1, UPDATES_A_CALL // n_points) == 0
+
+
 alone_signature, together_signature = move_signatures(SplitMerge)
 
 
@@ -122,6 +128,8 @@ def split_merge_alone(model, law, chain, room, random, progress):
             progress[PLACE] = draw.i
             return INVALID
         progress[PLACE] += 1
+        if is_long(len(chain.labels), progress):
+            return PAUSED
     return DONE
 
 
@@ -143,6 +151,8 @@ def split_merge_together(law, pair, room, rule, random, progress):
             return INVALID
         changed |= of_x == ACCEPTED or of_y == ACCEPTED
         progress[PLACE] += 1
+        if is_long(len(x.labels), progress):
+            break
     if changed:
         recount_pair(pair)
-    return DONE
+    return PAUSED if moves_left(room, len(x.labels), progress) > 0 else DONE

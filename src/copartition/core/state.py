@@ -576,8 +576,10 @@ class Rule(State):
 
 # What is kept of a run of steps, in an array `progress`: how many are finished, which move of the next one is made, and
 # how far that is: points of a sweep, split-merge moves, joint updates. A step that stops for more room goes on from
-# there when it is called again.
+# there when it is called again. So does one that has updated some ten thousand points, which takes less than a second
+# whatever a point costs: a run can be interrupted there.
 STEPS, MOVE, PLACE = 0, 1, 2
+UPDATES_A_CALL = 1 << 16
 
 # alone(model, law, chain, room, random, progress) -> status: go on with a move of one chain.
 alone_signature = int64(Model, Law, Chain, Room, uint1, int1)

@@ -20,6 +20,7 @@ from copartition.core.state import (
     MOVE,
     PLACE,
     STEPS,
+    UPDATES_A_CALL,
     Chain,
     Coupled,
     Law,
@@ -28,10 +29,16 @@ from copartition.core.state import (
     Stepper,
     functional_signature,
 )
-from copartition.core.status import DONE
+from copartition.core.status import DONE, PAUSED
 from copartition.core.types import Float1, Float2, Function, State, float1, float64, int1, int64, uint1, void
 
 # --- one chain -------------------------------------------------------------------------------------------------------
+
+
+@inner
+def last_step(n_points, progress, steps):
+    """Return the step up to which to go on before the next pause."""
+    return min(steps, progress[STEPS] + max(1, UPDATES_A_CALL // n_points))
 
 
 @inner
@@ -57,11 +64,12 @@ def make_steps(model, law, chain, stepper, random, progress, steps):
 
     Changed in place: `chain`, the state of the random numbers `random`, `progress`.
     """
-    while progress[STEPS] < steps:
+    end = last_step(len(chain.labels), progress, steps)
+    while progress[STEPS] < end:
         status = step_alone(model, law, chain, stepper, random, progress)
         if status != DONE:
             return status
-    return DONE
+    return DONE if end == steps else PAUSED
 
 
 class Recorder(State):
@@ -80,12 +88,13 @@ def make_recorded_steps(model, law, chain, stepper, random, progress, recorder):
     t + 1.
     """
     rows = recorder.rows
-    while progress[STEPS] < len(rows):
+    end = last_step(len(chain.labels), progress, len(rows))
+    while progress[STEPS] < end:
         status = step_alone(model, law, chain, stepper, random, progress)
         if status != DONE:
             return status
         recorder.evaluate(model, chain, law, recorder.parameters, rows[progress[STEPS] - 1])
-    return DONE
+    return DONE if end == len(rows) else PAUSED
 
 
 @kernel(int64(Function(begin_signature), Model, Law, Chain, uint1, int1, int1))
@@ -165,7 +174,10 @@ def make_coupled_steps(law, pair, stepper, coupled, random, progress, steps):
 
     Changed in place: `pair`, `random`, `progress`.
     """
-    while progress[STEPS] < steps and (not have_met(pair) or progress[MOVE] + progress[PLACE] > 0):
+    end = last_step(len(pair.x.labels), progress, steps)
+    while not have_met(pair) or progress[MOVE] + progress[PLACE] > 0:
+        if progress[STEPS] == end:
+            return DONE if end == steps else PAUSED
         status = step_together(law, pair, stepper, coupled, random, progress)
         if status != DONE:
             return status

@@ -16,8 +16,8 @@ from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.matching import join, match_clusters
 from copartition.core.random import draw, uniform
-from copartition.core.state import PLACE, Room, move_signatures
-from copartition.core.status import DONE, FULL, WRONG_PARTNER
+from copartition.core.state import PLACE, UPDATES_A_CALL, Room, move_signatures
+from copartition.core.status import DONE, FULL, PAUSED, WRONG_PARTNER
 
 POINTS_BETWEEN_MATCHINGS = 32  # at most, and fewer where a sweep is short
 MATCHINGS_A_SWEEP = 4
@@ -46,13 +46,14 @@ def update_chain(model, law, chain, random, n):
 @outline
 def sweep_chain(model, law, chain, random, progress):
     """Go on with a sweep of one chain; return a status."""
-    for n in range(progress[PLACE], len(chain.labels)):
+    end = min(progress[PLACE] + UPDATES_A_CALL, len(chain.labels))
+    for n in range(progress[PLACE], end):
         status = update_chain(model, law, chain, random, n)
         if status != DONE:
             progress[PLACE] = n
             return status
-    progress[PLACE] = len(chain.labels)
-    return DONE
+    progress[PLACE] = end
+    return DONE if end == len(chain.labels) else PAUSED
 
 
 @hook(alone_signature)
@@ -109,13 +110,14 @@ def update_pair(model, law, pair, x, y, rule, random, n):
 @outline
 def sweep_pair(model, law, pair, x, y, rule, random, progress):
     """Go on with a sweep of both chains, point by point; return a status."""
-    for n in range(progress[PLACE], len(x.labels)):
+    end = min(progress[PLACE] + UPDATES_A_CALL, len(x.labels))
+    for n in range(progress[PLACE], end):
         status = update_pair(model, law, pair, x, y, rule, random, n)
         if status != DONE:
             progress[PLACE] = n
             return status
-    progress[PLACE] = len(x.labels)
-    return DONE
+    progress[PLACE] = end
+    return DONE if end == len(x.labels) else PAUSED
 
 
 @hook(together_signature)

@@ -20,8 +20,8 @@ from copartition.core.compiling import kernel, outline
 from copartition.core.random import uniform
 from copartition.core.split_merge import grow
 from copartition.core.state import STEPS, Chain, Law, Model, Stepper
-from copartition.core.status import DONE
-from copartition.core.steps import step_alone
+from copartition.core.status import DONE, PAUSED
+from copartition.core.steps import last_step, step_alone
 from copartition.core.types import float64, int1, int64, uint1
 
 
@@ -56,10 +56,13 @@ def make_weighed_steps(model, law, chain, stepper, random, progress, steps):
     That is the log density of the data given the partition, prior aside. Returns a status. Changed in place: `chain`,
     the state of the random numbers `random`, and `progress`.
     """
-    while progress[STEPS] < steps:
+    end = last_step(len(chain.labels), progress, steps)
+    while progress[STEPS] < end:
         status = step_alone(model, law, chain, stepper, random, progress)
         if status != DONE:
             return status
+    if end < steps:
+        return PAUSED
     chain.side.total[0] = log_density_of_clusters(model, law, chain)
     return DONE
 

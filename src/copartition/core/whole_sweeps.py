@@ -38,8 +38,8 @@ from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.exponential import LOWEST
 from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
 from copartition.core.random import draw, uniform
-from copartition.core.state import PLACE
-from copartition.core.status import DONE, FULL, WRONG_PARTNER
+from copartition.core.state import PLACE, UPDATES_A_CALL
+from copartition.core.status import DONE, FULL, PAUSED, WRONG_PARTNER
 from copartition.core.sweeps import keep_matched, sweep_pair, together_signature
 
 POINT_BY_POINT, TOGETHER, PARTED = range(3)
@@ -222,7 +222,8 @@ def step_parted(model, law, pair, x, y, rule, random, n):
 def sweep_whole(model, law, pair, x, y, rule, random, progress):
     """Go on with a sweep of both chains as a whole; return a status."""
     phase = pair.phase
-    for n in range(progress[PLACE], len(x.labels)):
+    end = min(progress[PLACE] + UPDATES_A_CALL, len(x.labels))
+    for n in range(progress[PLACE], end):
         room = has_room(model, x) and has_room(model, y)
         if room and phase[0] == PARTED:
             room = has_room(model, pair.shadow_x) and has_room(model, pair.shadow_y)
@@ -234,8 +235,8 @@ def sweep_whole(model, law, pair, x, y, rule, random, progress):
         if status != DONE:
             progress[PLACE] = n
             return status
-    progress[PLACE] = len(x.labels)
-    return DONE
+    progress[PLACE] = end
+    return DONE if end == len(x.labels) else PAUSED
 
 
 @hook(together_signature)

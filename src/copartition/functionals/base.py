@@ -34,6 +34,17 @@ Examples
 
 
 MOST_KEPT = 10_000  # components of which every value of every replicate is kept
+MOST_NAMED = 1_000_000  # components that have names of their own, or values that cannot be summed exactly
+
+
+def check_count(name: str, count: int, what: str) -> int:
+    """Return a number of components if names and arrays of so many can be made; checked before any is."""
+    if count > MOST_NAMED:
+        raise ValueError(
+            f"{name} must be at most {MOST_NAMED:,}{what}, got {count:,}, whose values in 1,000 replicates would take "
+            f"{8e3 * count / 1e9:,.0f} GB: ask for fewer at a time."
+        )
+    return count
 
 
 class Functional:

@@ -9,7 +9,7 @@ import numpy as np
 
 from copartition.core.clusters import n_occupied
 from copartition.core.compiling import part
-from copartition.functionals.base import Functional, evaluation
+from copartition.functionals.base import Functional, check_count, evaluation
 from copartition.validation import finite_array, integer, shorten
 
 
@@ -46,7 +46,7 @@ def n_clusters(most: int | None = None) -> Functional:
     """
     if most is None:
         return Functional("n_clusters", count_clusters, 1)
-    most = integer("most", most, 1)
+    most = check_count("most", integer("most", most, 1), "")
     return Functional(f"n_clusters({most})", indicate_n_clusters, most + 1, components=names_up_to(most, "cluster"))
 
 
@@ -91,7 +91,7 @@ def largest_clusters(k: int) -> Functional:
     >>> cp.largest_clusters(3)
     <functional largest_clusters(3) of size 3>
     """
-    k = integer("k", k, 1)
+    k = check_count("k", integer("k", k, 1), "")
     return Functional(f"largest_clusters({k})", largest_shares, k)
 
 

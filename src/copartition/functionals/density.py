@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.functionals.base import Functional, evaluation
+from copartition.functionals.base import Functional, check_count, evaluation
 from copartition.validation import shorten
 
 
@@ -58,6 +58,7 @@ class PredictiveDensity(Functional):
             rows = np.array(grid, dtype=object)
         if rows.ndim not in (1, 2) or not rows.size:
             raise ValueError(f"grid must be an array of points, got {shorten(grid)}.")
+        check_count("grid", len(rows), " points")
         self.grid = grid if hasattr(grid, "iloc") else rows
         about = {"grid": rows.tolist()}
         rows = rows.reshape(len(rows), -1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from copartition.core.clusters import n_occupied
-from copartition.functionals.base import Functional, evaluation
+from copartition.functionals.base import Functional, check_count, evaluation
 from copartition.functionals.clusters import names_up_to
 from copartition.validation import integer
 
@@ -98,4 +98,4 @@ def n_components(most: int | None = None) -> Functional:
     >>> n_components(most=2).components
     ['P(1 component)', 'P(2 components)', 'P(more than 2 components)']
     """
-    return NComponents(None if most is None else integer("most", most, 1))
+    return NComponents(None if most is None else check_count("most", integer("most", most, 1), ""))

@@ -4,35 +4,72 @@ SQLite with a write-ahead log, so that others can read while a run goes on, and 
 process that is killed leaves whole batches behind. One row a replicate. A second table says how the replicates are
 made; a call that would make them differently is refused, with what differs. A third has the sums of functionals whose
 values are not kept, written in one transaction with the rows of the replicates that are in them. Two more are used by
-runs with a cap: the ordinary averages of every replicate, and the chains of the first pairs that did not meet. Files of
-the same format that were made before these were known lack them.
+runs with a cap: the ordinary averages of every replicate, and the chains of the first pairs that did not meet.
+
+What is read is what was written: every row has a checksum (`copartition.results.rows`). A file that is damaged is
+refused; the call that made it copies what is sound to another one. Formats 1 and 2, without checksums, can be read.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import sqlite3
+import struct
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from copartition.results.damage import Rest, rest_of
 from copartition.results.replicates import Outcomes
+from copartition.results.rows import (
+    COLUMNS,
+    RUN,
+    TABLES,
+    Damage,
+    Put,
+    Row,
+    create_tables,
+    one_moment,
+    raise_damage,
+    read_rows,
+    writing,
+)
 from copartition.results.sums import Packed, Sums, chunks, pack
 from copartition.results.unmet import MOST, Course, Unmet, packed_arrays, unpacked_arrays
 
-FORMATS = (1, 2)  # that are read; the last is written
+FORMATS = (1, 2, 3)  # that are read; the last is written
 APPLICATION_ID = 0x636F7061  # "copa"
-EXTRAS = (
-    "CREATE TABLE IF NOT EXISTS ordinary (number INTEGER PRIMARY KEY, value BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS unmet (number INTEGER PRIMARY KEY, labels BLOB NOT NULL, course BLOB)",
-)
 IN_WORDS = {"assumptions", "source"}  # what the description says once more, for people, and where data were read
+# What every description has; looked at where there are no checksums.
+NEEDED = {
+    "settings": {"burn_in", "min_sweeps", "lag", "max_sweeps"},
+    "step": {"coupling"},
+    "functionals": {"name", "size"},
+}
+# What Python and NumPy say of bytes that are not what they should be; with checksums, that is not reached.
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class StoreError(ValueError):
@@ -73,19 +110,22 @@ class Store:
         try:
             if is_new:
                 _create(self.path, description or {})
-            version = _check_header(self.path)
-            if description is not None and version != FORMATS[-1]:
+            self._format = _check_header(self.path)
+            self._wanted = description
+            self._connection = _connect(self.path, read_only=True)
+            with self._reading():
+                self._run, self.description = self._read_description()
+            if description is not None and self._format != FORMATS[-1]:
                 raise StoreError(
-                    f"The store {str(path)!r} was written by an earlier version (format {version}): it can be read, "
-                    "but not gone on with. Use another file."
+                    f"The store {str(path)!r} was written by an earlier version (format {self._format}): it can be "
+                    "read, but not gone on with. Use another file."
                 )
-            self._connection = _connect(self.path, read_only=description is None)
-            self.description: dict[str, Any] = self._read_description()
             if description is not None:
                 _check_same(self.path, self.description, description)
-                with self._connection as c:
-                    for table in EXTRAS:
-                        c.execute(table)
+                if not is_new:
+                    self._check()
+                self._connection.close()
+                self._connection = _connect(self.path, read_only=False)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"The store {str(path)!r} cannot be used: {error}.") from error
@@ -99,9 +139,136 @@ class Store:
             raise StoreError(f"The store {str(self.path)!r} is closed.")
         return self._connection
 
-    def _read_description(self) -> dict[str, Any]:
-        rows = self._open.execute("SELECT key, value FROM description").fetchall()
-        return _with_step(_with_names({key: json.loads(value, object_hook=_decode) for key, value in rows}))
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Read what belongs together; whatever is wrong with it becomes a `StoreError`."""
+        connection = self._open
+        try:
+            with one_moment(connection):
+                yield
+        except StoreError:
+            raise
+        except Damage as damage:
+            raise StoreError(self._told(str(damage))) from damage
+        except (sqlite3.Error, *UNREADABLE) as error:
+            reason = str(error).rstrip(".") or type(error).__name__
+            raise StoreError(f"The store {str(self.path)!r} cannot be read: {reason}.") from error
+
+    def _rows(self, table: str) -> Iterator[Row]:
+        """Yield the rows of a table in the order of their keys, where these are numbers."""
+        if self._format == FORMATS[-1]:
+            yield from read_rows(self._open, table, self._run)
+            return
+        found = self._open.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        if found.fetchone() is not None:  # former formats had not all of them
+            yield from self._open.execute(f"SELECT {', '.join(COLUMNS[table])} FROM {table} ORDER BY rowid")
+
+    def _read_description(self) -> tuple[str, dict[str, Any]]:
+        """Return which run it is, and how its replicates are made."""
+        self._run = ""  # which the rows of the description do not depend on
+        texts: dict[str, str] = dict(self._rows("description"))
+        run = texts.pop(RUN, "")
+        if run and self._format != FORMATS[-1]:
+            said, self._format = self._format, FORMATS[-1]
+            raise Damage(f"its first bytes say format {said}, and it has format {FORMATS[-1]}")
+        found = _with_step(_with_names({key: json.loads(value, object_hook=_decode) for key, value in texts.items()}))
+        if not run:
+            _check_shape(found)
+        return run, found
+
+    def _check(self) -> None:
+        """Refuse a file of which something is not as it was written."""
+        with self._reading():
+            for table in TABLES:
+                for _ in self._rows(table):
+                    pass
+            try:
+                found = self._open.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            except sqlite3.Error as error:
+                raise_damage(error)
+            if found != "ok":
+                raise Damage(" ".join(found.split()))
+
+    def _told(self, reason: str) -> str:
+        """Return what to say of a damaged file; where it was to be gone on with, copy what is sound."""
+        begin = f"The store {str(self.path)!r} is damaged ({reason})"
+        if self._format != FORMATS[-1]:
+            return f"{begin}: its replicates cannot be read. Use another file."
+        rest = rest_of(self._open, None if self._wanted is None else _run_of(self._wanted), self._wanted or {})
+        if self._wanted is not None:
+            found = {key: json.loads(row[1], object_hook=_decode) for key, row in rest.rows["description"].items()}
+            _check_same(self.path, self._wanted | found, self._wanted)
+        begin, kept, other = f"{begin}: {rest.sentence()}", len(rest.rows["replicates"]), _other(self.path)
+        if rest.is_torn:
+            return (
+                f"{begin}, and sums over replicates cannot be taken apart, so that none can be kept. Use another file."
+            )
+        if not kept and not (self._wanted is None and rest.rows["description"] and rest.run is None):
+            return f"{begin}. Use another file."
+        if self._wanted is None:
+            what = "The rest" if kept else "What is sound"  # which only the run that it belongs to can tell
+            return f"{begin}. {what} can be kept: the call that wrote it, made again, copies it to {str(other)!r}."
+        if other.exists():
+            return f"{begin}. The rest is kept in {str(other)!r}, which is there already: use that file."
+        _create(other, self._wanted, rest)
+        return (
+            f"{begin}. The rest is kept: {kept:,} replicates were copied to {str(other)!r}. Use that file: what is "
+            "missing there is made anew, with the same numbers."
+        )
+
+    def read_unmet(self, limit: int | None = None) -> tuple[Unmet, ...]:
+        """Return the first pairs that did not meet, of those whose numbers are below `limit`."""
+        with self._reading():
+            rows = [row for row in self._rows("unmet") if limit is None or row[0] < limit]
+            return tuple(
+                Unmet(
+                    number,
+                    unpacked_arrays(labels)["labels"],
+                    None if course is None else Course(**unpacked_arrays(course)),
+                )
+                for number, labels, course in rows[:MOST]
+            )
+
+    def _read_ordinary(self, numbers: np.ndarray, size: int) -> np.ndarray | None:
+        """Return the ordinary averages of some replicates; None if they are not there of all."""
+        wanted = set(numbers.tolist())
+        blobs = [blob for number, blob in self._rows("ordinary") if number in wanted]
+        if not wanted or len(blobs) != len(numbers):
+            return None
+        return np.frombuffer(b"".join(blobs)).reshape(len(numbers), size)
+
+    def read_sums(self) -> Sums | None:
+        """Return the sums of functionals whose values are not kept; None if all are."""
+        with self._reading():
+            size = sum(about["size"] for about in self.description["functionals"] if about.get("streamed"))
+            if not size:
+                return None
+            sums = Sums(size)
+            packed = [row[1] for row in self._rows("sums")]
+            if packed:
+                sums.merge(Packed([], packed))
+            return sums
+
+    def read(self, limit: int | None = None) -> Outcomes:
+        """Return the replicates whose numbers are below `limit`, in order."""
+        with self._reading():
+            size = sum(about["size"] for about in self.description["functionals"] if not about.get("streamed"))
+            rows = (row for row in self._rows("replicates") if limit is None or row[0] < limit)
+            pieces = [Outcomes.none(size)]
+            while some := list(islice(rows, 20_000)):
+                pieces.append(_results_of(some, size))
+            outcomes = Outcomes.joined(pieces)
+            return outcomes._replace(ordinary=self._read_ordinary(outcomes.indices, size))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all that is read meanwhile be as it is at one moment, whatever a run writes."""
+        with one_moment(self._open):
+            yield
+
+    # --- writing -----------------------------------------------------------------------------------------------------
 
     def append(self, results: Outcomes) -> None:
         """Add replicates, all of them or, if that fails, none."""
@@ -139,18 +306,24 @@ class Store:
         plain: Iterable[tuple[int, np.ndarray]],
         apart: Iterable[Unmet],
     ) -> None:
+        with self._writing() as put:
+            # What is there already is the same to the bit: a replicate depends on its number alone.
+            put("replicates", rows, False)
+            for piece in pieces:
+                put("sums", [piece], True)
+            put("ordinary", [(number, values.tobytes()) for number, values in plain], False)
+            # The first ones by number, in whatever order they come: each is among the first when it comes.
+            for one in apart:
+                query = "SELECT count(*) FROM unmet WHERE number < ?"
+                if self._open.execute(query, (one.number,)).fetchone()[0] < MOST:
+                    put("unmet", [(int(one.number), packed_arrays(labels=one.labels), None)], False)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Put]:
+        """Write all or, if that fails, nothing."""
         try:
-            with self._open as c:
-                # What is there already is the same to the bit: a replicate depends on its number alone.
-                c.executemany("INSERT OR IGNORE INTO replicates VALUES (?, ?, ?, ?, ?, ?)", rows)
-                c.executemany("INSERT OR REPLACE INTO sums VALUES (?, ?)", pieces)
-                c.executemany("INSERT OR IGNORE INTO ordinary VALUES (?, ?)", ((i, v.tobytes()) for i, v in plain))
-                # The first ones by number, in whatever order they come: each is among the first when it comes.
-                c.executemany(
-                    "INSERT OR IGNORE INTO unmet SELECT ?1, ?2, NULL "
-                    "WHERE (SELECT count(*) FROM unmet WHERE number < ?1) < ?3",
-                    ((one.number, packed_arrays(labels=one.labels), MOST) for one in apart),
-                )
+            with writing(self._open, self._run) as put:
+                yield put
         except sqlite3.Error as error:
             raise StoreError(
                 f"The store {str(self.path)!r} cannot be written: {error}; what it holds is kept."
@@ -158,78 +331,19 @@ class Store:
 
     def write_courses(self, unmet: Iterable[Unmet]) -> None:
         """Add what pairs that did not meet did when they were followed."""
-        rows = [(packed_arrays(**one.course._asdict()), one.number) for one in unmet if one.course is not None]
-        with self._open as c:
-            c.executemany("UPDATE unmet SET course = ? WHERE number = ?", rows)
-
-    def read_unmet(self, limit: int | None = None) -> tuple[Unmet, ...]:
-        """Return the first pairs that did not meet, of those whose numbers are below `limit`."""
-        if not self._has("unmet"):
-            return ()
-        below = (1 << 62) if limit is None else limit
-        query = "SELECT number, labels, course FROM unmet WHERE number < ? ORDER BY number LIMIT ?"
-        return tuple(
-            Unmet(
-                number,
-                unpacked_arrays(labels)["labels"],
-                None if course is None else Course(**unpacked_arrays(course)),
-            )
-            for number, labels, course in self._open.execute(query, (below, MOST))
-        )
-
-    def _has(self, table: str) -> bool:
-        found = self._open.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-        return found.fetchone() is not None
-
-    def _read_ordinary(self, numbers: np.ndarray, size: int) -> np.ndarray | None:
-        """Return the ordinary averages of some replicates; None if they are not there of all."""
-        if not len(numbers) or not self._has("ordinary"):
-            return None
-        query = "SELECT value FROM ordinary WHERE number IN (SELECT number FROM replicates WHERE number <= ?)"
-        blobs = [row[0] for row in self._open.execute(query + " ORDER BY number", (int(numbers[-1]),))]
-        if len(blobs) != len(numbers):
-            return None
-        return np.frombuffer(b"".join(blobs)).reshape(len(numbers), size)
-
-    def read_sums(self) -> Sums | None:
-        """Return the sums of functionals whose values are not kept; None if all are."""
-        size = sum(about["size"] for about in self.description["functionals"] if about.get("streamed"))
-        if not size:
-            return None
-        sums = Sums(size)
-        packed = [row[0] for row in self._open.execute("SELECT packed FROM sums ORDER BY chunk")]
-        if packed:
-            sums.merge(Packed([], packed))
-        return sums
-
-    def read(self, limit: int | None = None) -> Outcomes:
-        """Return the replicates whose numbers are below `limit`, in order."""
-        below = (1 << 62) if limit is None else limit
-        size = sum(about["size"] for about in self.description["functionals"] if not about.get("streamed"))
-        query = (
-            "SELECT number, meeting_time, met, sweeps, seconds, value FROM replicates WHERE number < ? ORDER BY number"
-        )
-        cursor = self._open.execute(query, (below,))
-        pieces = [Outcomes.none(size)]
-        while rows := cursor.fetchmany(20_000):
-            pieces.append(_results_of(rows, size))
-        outcomes = Outcomes.joined(pieces)
-        return outcomes._replace(ordinary=self._read_ordinary(outcomes.indices, size))
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Let all that is read meanwhile be as it is at one moment, whatever a run writes."""
-        self._open.execute("BEGIN")
-        try:
-            yield
-        finally:
-            self._open.rollback()
+        there = {number for (number,) in self._open.execute("SELECT number FROM unmet")}
+        rows = [
+            (int(one.number), packed_arrays(labels=one.labels), packed_arrays(**one.course._asdict()))
+            for one in unmet
+            if one.course is not None and one.number in there
+        ]
+        with self._writing() as put:
+            put("unmet", rows, True)
 
     def note(self, more: dict[str, Any]) -> None:
         """Write down more of how the run went; no later call is refused because of it."""
-        rows = [(key, _encoded(value)) for key, value in more.items()]
-        with self._open as c:
-            c.executemany("INSERT OR REPLACE INTO description VALUES (?, ?)", rows)
+        with self._writing() as put:
+            put("description", [(key, _encoded(value)) for key, value in more.items()], True)
 
     def close(self) -> None:
         """Close the file, and let others write it."""
@@ -328,23 +442,40 @@ def _with_step(description: dict[str, Any]) -> dict[str, Any]:
     return description
 
 
-def _create(path: Path, description: dict[str, Any]) -> None:
+def _check_shape(description: dict[str, Any]) -> None:
+    """Refuse a description without a checksum if something is not there."""
+    for key, names in NEEDED.items():
+        parts = description[key] if isinstance(description[key], list) else [description[key]]
+        if not all(isinstance(part, dict) and part.keys() >= names for part in parts):
+            raise ValueError(f"{key} in its description must have {', '.join(sorted(names))}")
+
+
+def _run_of(description: dict[str, Any]) -> str:
+    """Return a name for the run that is described, which all of its replicates are bound to."""
+    about = {key: _encoded(value) for key, value in description.items() if key not in IN_WORDS}
+    return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _other(path: Path) -> Path:
+    """Return the file that the sound part of a damaged store is copied to."""
+    return path.with_name(f"{path.stem}-rest{path.suffix}")
+
+
+def _create(path: Path, description: dict[str, Any], rest: Rest | None = None) -> None:
     """Make the file under another name first: whatever happens, a store is either whole or not there."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    run = (rest.run if rest is not None else None) or _run_of(description)
+    texts = {} if rest is None else {key: row[1] for key, row in rest.rows["description"].items()}
+    texts |= {RUN: run} | {key: _encoded(value) for key, value in description.items()}
     try:
-        with closing(sqlite3.connect(draft)) as connection, connection as c:
-            c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            c.execute(f"PRAGMA user_version = {FORMATS[-1]}")
-            c.execute("CREATE TABLE description (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            c.execute(
-                "CREATE TABLE replicates (number INTEGER PRIMARY KEY, meeting_time INTEGER NOT NULL, "
-                "met INTEGER NOT NULL, sweeps INTEGER NOT NULL, seconds REAL NOT NULL, value BLOB NOT NULL)"
-            )
-            c.execute("CREATE TABLE sums (chunk INTEGER PRIMARY KEY, packed BLOB NOT NULL)")
-            for table in EXTRAS:
-                c.execute(table)
-            rows = [(key, _encoded(value)) for key, value in description.items()]
-            c.executemany("INSERT INTO description VALUES (?, ?)", rows)
+        with closing(sqlite3.connect(draft)) as connection:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {FORMATS[-1]}")
+            create_tables(connection)
+            with writing(connection, run) as put:
+                put("description", texts.items(), False)
+                for table, rows in ({} if rest is None else rest.rows).items():
+                    put(table, rows.values(), False)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -370,11 +501,11 @@ def _check_header(path: Path) -> int:
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
     address = f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(address, uri=True, timeout=30.0, check_same_thread=False)
+    connection.text_factory = lambda text: text.decode(errors="surrogateescape")  # which no checksum agrees with
     try:
         if not read_only:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:
         connection.close()
         raise

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from copartition.runs.cpus import groups
+from copartition.functionals import Functional
+from copartition.runs.cpus import cpu_count, groups
 from copartition.runs.replicates import Job
 from copartition.runs.streaming import MOST_POINTS
 
 MEMINFO = Path("/proc/meminfo")
+FEW = 1000  # components that are not worth counting
+BATCH = 8  # replicates that a worker begins with
 INSTEAD = (
     "use memberships(partition), co_clustering(pairs=nearest_pairs(data, k)) or co_clustering(indices) with fewer "
     "points, which take no memory for all pairs"
@@ -51,7 +54,22 @@ def memory_needed(job: Job, replicates: int) -> int:
     # Two arrays of sums, half of one for long replicates; what is evaluated as it is stands in three arrays more.
     streamed = 20 * a.n_streamed + 24 * sum(f.size for f in a.summed)
     averages = 1 if job.settings.cap is None else 2  # with a cap, the ordinary ones too
-    return streamed + 8 * averages * a.n_kept * (replicates if a.n_kept > 1000 else 1)
+    if a.n_kept <= FEW:
+        return streamed + 8 * averages * a.n_kept
+    # Every worker has sums, functionals of both chains, and the first few replicates before it gives them away.
+    numbers_of_workers = min(cpu_count(), replicates) * (3 + min(BATCH, replicates))
+    return streamed + 8 * a.n_kept * max(averages * replicates, numbers_of_workers)
+
+
+def check_draws(functional: Functional, sweeps: int, chains: int) -> None:
+    """Refuse chains whose draws this machine cannot hold."""
+    available, needed = available_memory(), 16 * functional.size * sweeps * chains  # together, and one by one
+    if available is not None and needed > available:
+        raise ValueError(
+            f"{functional.name} with its {functional.size:,} components needs {needed / 1e9:,.3g} GB for {sweeps:,} "
+            f"sweeps of {chains:,} chains, and this machine has {available / 1e9:,.3g} GB: keep fewer components or "
+            "sweeps; estimate keeps only means and standard errors of pairs."
+        )
 
 
 def check_memory(job: Job, replicates: int) -> None:

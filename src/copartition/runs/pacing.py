@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 SECONDS_A_CALL = 0.05
@@ -31,7 +33,7 @@ class Glance(NamedTuple):
 class Pause:
     """What a piece of work calls every now and then: the place where it can be stopped and looked at.
 
-    Where work runs in another process nobody hears what it tells, and it cannot be stopped from here.
+    Where work runs in another process nobody hears what it tells; how it is stopped there, see `PauseByFile`.
     """
 
     def __init__(self) -> None:
@@ -58,6 +60,25 @@ class Pause:
     def under_way(self) -> list[Glance]:
         """What the pairs that are under way and have not met are doing."""
         return list(self._seen.values())
+
+
+class PauseByFile(Pause):
+    """A pause that other processes of this machine hear: work is given up when a file is gone."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def __call__(self) -> None:
+        """Raise `Interrupted` if the run has been given up."""
+        if not self._path.exists():
+            raise Interrupted
+
+    def give_up(self) -> None:
+        """Ask all work to stop at its next pause."""
+        super().give_up()
+        with suppress(OSError):  # Windows keeps a file that is being read
+            self._path.unlink(missing_ok=True)
 
 
 class Chunks:

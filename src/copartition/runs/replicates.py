@@ -211,6 +211,7 @@ class Runner:
             stops=stops,
             ended=number(),
             has_begun=number(),
+            started=number(),
             stopped_at=number(),
             values=np.zeros((count, job.arranged.n_kept)),
             ordinary=np.zeros((count, plain)),
@@ -350,7 +351,7 @@ class Runner:
                 sweeps,
             )
             lines = self._take_diary()
-            if status in (kernel_status.DONE, kernel_status.JOINED):
+            if status in (kernel_status.DONE, kernel_status.JOINED, kernel_status.PAUSED):
                 return
             if status == kernel_status.ASKING:
                 self._answer()
@@ -378,6 +379,7 @@ class Runner:
         """Make room for more clusters. A replicate that has not begun begins again, with its seed restored."""
         if not self._batch.has_begun[0]:
             self._batch.seeds[self.ended] = stream(self.job.seed, *self._keys[self.ended])
+            self._batch.started[0] = 0
         self._pair = grown_pair(self._pair)
 
     def _take_diary(self) -> int:

@@ -21,6 +21,7 @@ from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
 from copartition.functionals import Functional, bind_all
 from copartition.runs.defaults import bind, read_step_alone
 from copartition.runs.everything import run_all
+from copartition.runs.memory import check_draws
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.workers import Task
 from copartition.targets.base import Target, check_target
@@ -88,6 +89,7 @@ def sample(
     sweeps = integer("sweeps", sweeps, 1)
     burn_in = integer("burn_in", burn_in, 0)
     chains = integer("chains", chains, 1)
+    check_draws(functional, sweeps, chains)
     seed = integer("seed", seed, 0)
     bound_step = bind(target, read_step_alone(target, step, split_merge))
     start = check_start(target, init)

@@ -14,15 +14,18 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
+from copartition.chains.chain import listening
 from copartition.runs.cpus import cpu_count
-from copartition.runs.pacing import Pause
+from copartition.runs.pacing import Pause, PauseByFile
 from copartition.validation import integer, shorten
 
 MOST_ON_WINDOWS = 61  # processes, which is what one can wait for there
@@ -82,7 +85,9 @@ def workers_for(executor: Any, task: Task) -> Iterator[Workers]:
         with _processes(executor, task) as workers:
             yield workers
     elif isinstance(executor, Executor):
-        yield Workers(_count_of(executor), lambda numbers: executor.submit(_run, task, numbers))
+        pause = Pause()  # which only threads of this process hear
+        run = partial(_run, pause=pause) if isinstance(executor, futures.ThreadPoolExecutor) else _run
+        yield Workers(_count_of(executor), lambda numbers: executor.submit(run, task, numbers), pause)
     elif hasattr(executor, "get_executor") and hasattr(executor, "scatter"):
         yield _dask(executor, task)
     else:
@@ -106,9 +111,11 @@ def lasting(executor: Any) -> Iterator[Any]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _run(task: Task, numbers: list[int]) -> Any:
-    """Do some pieces of a task where nobody interrupts."""
-    return task.run(numbers, Pause())
+def _run(task: Task, numbers: list[int], pause: Pause | None = None) -> Any:
+    """Do some pieces of a task; without a pause of its own, where nobody interrupts."""
+    pause = Pause() if pause is None else pause
+    with listening(pause):
+        return task.run(numbers, pause)
 
 
 def _count_of(executor: Any) -> int:
@@ -120,7 +127,7 @@ def _threads(count: int, task: Task) -> Iterator[Workers]:
     pause = Pause()
     with ThreadPoolExecutor(count) as pool:
         try:
-            yield Workers(count, lambda numbers: pool.submit(task.run, numbers, pause), pause)
+            yield Workers(count, lambda numbers: pool.submit(_run, task, numbers, pause), pause)
         except BaseException:
             # Threads cannot be stopped from outside: they are asked to, and listen whenever they pause.
             pause.give_up()
@@ -143,7 +150,8 @@ def _processes(executor: Any, task: Task) -> Iterator[Workers]:
     path.write_bytes(packed)
     try:
         with lasting(executor) as pool:
-            yield Workers(_count_of(pool), lambda numbers: pool.submit(_run_from_file, str(path), numbers))
+            submit = partial(pool.submit, _run_from_file, str(path))
+            yield Workers(_count_of(pool), submit, PauseByFile(path))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -152,11 +160,11 @@ _task_read: dict[str, Task] = {}
 
 
 def _run_from_file(path: str, numbers: list[int]) -> Any:
-    """Do some pieces of the task in a file, which each process reads once."""
+    """Do some pieces of the task in a file, which each process reads once, for as long as the file is there."""
     if path not in _task_read:
         _task_read.clear()
         _task_read[path] = pickle.loads(Path(path).read_bytes())
-    return _run(_task_read[path], numbers)
+    return _run(_task_read[path], numbers, PauseByFile(Path(path)))
 
 
 def _dask(client: Any, task: Task) -> Workers:
