@@ -80,7 +80,7 @@ def test_netcdf_gives_the_same_bits_back(e, tmp_path):
     [
         ("run.xls", "replicates", "must end in .csv, .parquet, .nc"),
         ("run.nc", "summary", "write the summary as CSV or Parquet"),
-        ("run.csv", "clusters", "no functional 'co_clustering'"),
+        ("run.csv", "clusters", "it was not asked which points are together. Run it with --functional together"),
     ],
 )
 def test_bad_input_is_refused(e, tmp_path, name, what, message):
@@ -186,8 +186,8 @@ def test_pairs_as_a_sparse_matrix(kind, tmp_path):
         ("run.npz", "replicates", ".npz holds pairs; write the replicates as CSV or Parquet"),
         ("run.npz", "summary", ".npz holds pairs; write the summary as CSV or Parquet"),
         ("run.nc", "pairs", "netCDF holds replicates; write the pairs as CSV or Parquet"),
-        ("run.npz", "pairs", "no functional 'co_clustering'"),
-        ("run.csv", "pairs", "no functional 'co_clustering'"),
+        ("run.npz", "pairs", "it was not asked which points are together"),
+        ("run.csv", "pairs", "it was not asked which points are together"),
     ],
 )
 def test_pairs_that_cannot_be_written_are_refused(e, tmp_path, name, what, message):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.datasets.tables import is_missing, is_number
-from copartition.diagnostics.consensus import consensus_of
+from copartition.diagnostics.consensus import consensus_of, is_about_one
 from copartition.extras import needed
 
 if TYPE_CHECKING:
@@ -220,6 +220,13 @@ def write(
     beside : mapping, optional
         With ``"clusters"``: columns of the user's own, with a cell for every point of the data.
     """
+    if what in ("clusters", "pairs") and not (
+        is_about_one(e) or any(f["name"] == "co_clustering" for f in e.functionals)
+    ):
+        raise ValueError(
+            f"This run does not hold {what}: it was not asked which points are together. Run it with --functional "
+            "together (in Python co_clustering())."
+        )
     file = Path(path)
     kind = file.suffix.lower()
     if kind not in FORMATS:
