@@ -199,6 +199,17 @@ def cluster_columns(
     return {"point": name_array(c.names), **own, **more}
 
 
+def _check_has(e: Replicates, what: str) -> None:
+    """Refuse clusters or pairs of a run that was not about them."""
+    if what in ("replicates", "summary") or is_about_one(e):
+        return
+    if not any(about["name"] == "co_clustering" for about in e.functionals):
+        raise ValueError(
+            f"This run does not hold {what}: it was not asked which points are together. Run it with --functional "
+            "together (in Python co_clustering())."
+        )
+
+
 def write(
     e: Replicates,
     path: str | Path,
@@ -220,13 +231,6 @@ def write(
     beside : mapping, optional
         With ``"clusters"``: columns of the user's own, with a cell for every point of the data.
     """
-    if what in ("clusters", "pairs") and not (
-        is_about_one(e) or any(f["name"] == "co_clustering" for f in e.functionals)
-    ):
-        raise ValueError(
-            f"This run does not hold {what}: it was not asked which points are together. Run it with --functional "
-            "together (in Python co_clustering())."
-        )
     file = Path(path)
     kind = file.suffix.lower()
     if kind not in FORMATS:
@@ -234,6 +238,7 @@ def write(
     if kind == ".npz":
         if what != "pairs":
             raise ValueError(f"{str(path)!r}: .npz holds pairs; write the {what} as CSV or Parquet.")
+        _check_has(e, what)
         _write_sparse(e, file)
         return
     if kind == ".nc":
@@ -241,6 +246,7 @@ def write(
             raise ValueError(f"{str(path)!r}: netCDF holds replicates; write the {what} as CSV or Parquet.")
         _write_netcdf(e, file)
         return
+    _check_has(e, what)
     tables: dict[str, Callable[..., dict[str, np.ndarray]]] = {
         "replicates": replicate_columns,
         "summary": summary_columns,
