@@ -11,7 +11,7 @@ from copartition.chains.chain import advance_chain, chain_at, refusal
 from copartition.chains.step import BoundStep, Step, check_split_merge
 from copartition.core.compiling import Kernel
 from copartition.core.room import grown
-from copartition.core.starts import FROM_PRIOR, SEQUENTIAL, begin_at, begin_drawn
+from copartition.core.starts import FROM_PRIOR, SEQUENTIAL, begin_at, begin_drawn, begin_in_sequence
 from copartition.core.state import Chain
 from copartition.core.status import DONE, FULL, IMPOSSIBLE
 from copartition.core.steps import begin_chain
@@ -143,7 +143,7 @@ def _fill(target: Target, chain: Chain, start: Beginning, random: np.ndarray) ->
     order = np.zeros(target.n_points, dtype=np.int64)
     before = random.copy()
     while True:
-        status = begin_chain(begin_drawn, target.model, target.law, chain, random, start.labels, order)
+        status = begin_chain(begin_of(target, start), target.model, target.law, chain, random, start.labels, order)
         if status == DONE:
             return chain
         if status != FULL:
@@ -167,4 +167,8 @@ def step_of(start: Beginning) -> BoundStep:
 
 def begin_of(target: Target, start: Beginning) -> Kernel:
     """Return the compiled function that puts a chain at its start."""
-    return begin_drawn if start.is_random or target.numbers else begin_at
+    if target.numbers:
+        return begin_drawn
+    if not start.is_random:
+        return begin_at
+    return begin_in_sequence if start.labels.min() == SEQUENTIAL else begin_drawn

@@ -57,15 +57,13 @@ def weigh_by_prior(model, chain, n_choices, simple, n):
 
 
 @outline
-def fill(model, law, chain, random, order, use_data):
+def fill_in_sequence(model, law, chain, random, order):
     """Put all points that are in no cluster into clusters one by one, in a random order; return a status.
 
-    Each is drawn from its conditional law given those before it (`use_data`), or from the prior alone. `order` is
-    scratch; its first entry says where it stopped.
+    Each is drawn from its conditional law given those before it. `order` is scratch; its first entry says where it
+    stopped.
     """
     shuffle(order, random)
-    weights = chain.weights
-    simple = -1 if use_data else draw_simple(model, random)
     for position in range(len(order)):
         n = order[position]
         if chain.labels[n] >= 0:
@@ -73,14 +71,31 @@ def fill(model, law, chain, random, order, use_data):
         if not has_room(model, chain):
             return FULL
         n_choices = choices(model, chain)
-        if use_data:
-            total = weigh(model, law, chain, n_choices, n)
-        else:
-            total = weigh_by_prior(model, chain, n_choices, simple, n)
+        total = weigh(model, law, chain, n_choices, n)
         if not total > 0.0:
             order[0] = n
             return refusal_of(total)
-        put_in(model, law, chain, n, draw(weights, n_choices, uniform(random) * total))
+        put_in(model, law, chain, n, draw(chain.weights, n_choices, uniform(random) * total))
+    return DONE
+
+
+@outline
+def fill_by_prior(model, law, chain, random, order):
+    """Do the same by the prior alone."""
+    shuffle(order, random)
+    simple = draw_simple(model, random)
+    for position in range(len(order)):
+        n = order[position]
+        if chain.labels[n] >= 0:
+            continue
+        if not has_room(model, chain):
+            return FULL
+        n_choices = choices(model, chain)
+        total = weigh_by_prior(model, chain, n_choices, simple, n)
+        if not total > 0.0:
+            order[0] = n
+            return refusal_of(total)
+        put_in(model, law, chain, n, draw(chain.weights, n_choices, uniform(random) * total))
     return DONE
 
 
@@ -105,6 +120,13 @@ def begin_at(model, law, chain, random, start, order):
 
 
 @hook(begin_signature)
+def begin_in_sequence(model, law, chain, random, start, order):
+    """Put a chain at a partition that is drawn in sequence, where no number is unknown; return a status."""
+    reset(model, law, chain, start)
+    return fill_in_sequence(model, law, chain, random, order)
+
+
+@hook(begin_signature)
 def begin_drawn(model, law, chain, random, start, order):
     """Put a chain at its start: the partition `start`, or, where that says so, a random one; return a status.
 
@@ -115,10 +137,13 @@ def begin_drawn(model, law, chain, random, start, order):
         begin_numbers(model, law, chain)
     reset(model, law, chain, start)
     drawn = lowest(start)
-    if drawn < 0:
-        status = fill(model, law, chain, random, order, drawn == SEQUENTIAL)
-        if status != DONE:
-            return status
+    status = DONE
+    if drawn == SEQUENTIAL:
+        status = fill_in_sequence(model, law, chain, random, order)
+    elif drawn == FROM_PRIOR:
+        status = fill_by_prior(model, law, chain, random, order)
+    if status != DONE:
+        return status
     if has_numbers(model) and chain.n_clusters[0] > 1:
         return draw_numbers(model, law, chain, random)
     return DONE

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.chains.density import Density, check_density
-from copartition.chains.start import Beginning, check_start, start_chain
+from copartition.chains.start import Beginning, begin_of, check_start, start_chain
 from copartition.chains.step import BoundStep, Step
 from copartition.chains.tempered import SWEEPS_A_ROUND, State, Tempered, choose_ladder, pilot_sweeps
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
-from copartition.core.starts import begin_at, begin_drawn
+from copartition.core.starts import begin_at
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_steps
 from copartition.core.tempering import draw_uniform, make_weighed_steps
@@ -392,5 +392,5 @@ def _seen(parts: list[list[Piece]]) -> Seen:
 
 def _prepare(target: Target, step: BoundStep) -> None:
     """Compile what all chains use, so that the time of none includes it."""
-    own = (make_steps, begin_chain, begin_at, begin_drawn, make_weighed_steps, draw_uniform)
-    prepare(*own, *step.kernels(target, False), *target.kernels)
+    own = (make_steps, begin_chain, begin_at, begin_of(target, check_start(target, "sequential")))
+    prepare(*own, make_weighed_steps, draw_uniform, *step.kernels(target, False), *target.kernels)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.start import Beginning, check_start, start_chain
+from copartition.chains.start import Beginning, begin_of, check_start, start_chain
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
-from copartition.core.starts import begin_at, begin_drawn
+from copartition.core.starts import begin_at
 from copartition.core.steps import begin_chain, evaluate_chain, make_steps
 from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.modes import shares_together
@@ -144,8 +144,16 @@ class StartsJob:
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Batch, None]:
         """Run some chains, one after another, in this thread."""
         job = self.job
-        own = (make_steps, begin_chain, begin_at, begin_drawn, evaluate_chain)
-        prepare(*own, *job.step.kernels(job.target, False), *job.target.kernels)
+        begins = {begin_of(job.target, start) for start in self.starts}
+        prepare(
+            make_steps,
+            begin_chain,
+            begin_at,
+            evaluate_chain,
+            *begins,
+            *job.step.kernels(job.target, False),
+            *job.target.kernels,
+        )
         seen = [self._run_one(number, pause) for number in numbers]
         return _Batch(np.array(numbers), np.zeros(len(numbers)), [one for one in seen if one is not None]), None
 

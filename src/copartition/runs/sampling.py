@@ -11,11 +11,11 @@ import numpy as np
 
 from copartition.answers import Sample
 from copartition.chains.chain import advance_chain, record_chain
-from copartition.chains.start import Beginning, check_start, start_chain
+from copartition.chains.start import Beginning, begin_of, check_start, start_chain
 from copartition.chains.step import BoundStep, Step
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.random import stream
-from copartition.core.starts import begin_at, begin_drawn
+from copartition.core.starts import begin_at
 from copartition.core.state import Chain, Stepper
 from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
 from copartition.functionals import Functional, bind_all
@@ -170,8 +170,8 @@ class DrawJob:
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
         """Run some chains, one after another, in this thread; their CPU time is not asked for."""
-        own = [begin_drawn] if self.start.is_random else []
-        prepare(make_steps, begin_chain, begin_at, *self.step.kernels(self.target, False), *self.target.kernels, *own)
+        begin = begin_of(self.target, self.start)
+        prepare(make_steps, begin_chain, begin_at, begin, *self.step.kernels(self.target, False), *self.target.kernels)
         draws = [self._run_one(number, pause) for number in numbers]
         return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
 
@@ -208,7 +208,7 @@ def advance_by(
 def prepare_chains(target: Target, functional: Functional, step: BoundStep, start: Beginning) -> None:
     """Compile what ordinary chains use, so that the time of none includes it."""
     own = [functional.evaluate] if isinstance(functional.evaluate, Kernel) else []
-    own += [begin_drawn] if start.is_random else []
+    own.append(begin_of(target, start))
     prepare(make_steps, make_recorded_steps, begin_chain, begin_at, *step.kernels(target, False), *target.kernels, *own)
 
 
