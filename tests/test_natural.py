@@ -30,7 +30,7 @@ def ax():
     pyplot.close("all")
 
 
-def made_up(*functionals, replicates=40):
+def made_up(*functionals, replicates=100):
     """An estimate of functionals, whose values are about 1 / 4."""
     bound = [f.bind(TARGET)[1] if not f.name.startswith(("block", "edge")) else f for f in functionals]
     abouts = [{"name": f.name, "size": f.size, **f.about} for f in bound]

@@ -294,7 +294,7 @@ def test_the_page_begins_with_it(tmp_path):
     first = text.index("did not meet: chains are in different modes.")
     assert first < text.index("These numbers are biased") < text.index("The estimate</h2>")
     assert text.index("ordinary averages</th>") < text.index("These numbers are biased")
-    assert re.search(r"<td>n_clusters</td><td>[\d.]+ ± [\d.e-]+</td><td>[\d.]+ ± [\d.e-]+</td>", text)
+    assert re.search(r"<td>n_clusters</td><td>[\d.]+ ± [\d.e*\s-]+</td><td>[\d.]+ ± [\d.e-]+</td>", text)
     assert "different modes</td>" in text
     path = tmp_path / "slow.html"
     cp.write_report(slow(), path)
