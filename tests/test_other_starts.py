@@ -129,12 +129,13 @@ def test_quick_meetings_show_nothing_unless_other_starts_agree():
 # --- the rule --------------------------------------------------------------------------------------------------------
 
 
-def judged(chains, mean, stderr=0.01, chance=1e-4, together=None):
-    """What the rule says of six chains whose batches of one component are these."""
-    batches = np.asarray(chains, dtype=float).reshape(6, BATCHES, 1)
-    answer = Answer(["x"], np.array([mean]), np.array([stderr]), np.array([chance]))
+def judged(chains, mean, stderr=0.01, chance=1e-4, together=None, **more):
+    """What the rule says of six chains whose batches of some components are these."""
+    batches = np.asarray(chains, dtype=float).reshape(6, BATCHES, -1)
+    along = np.array([-0.1, 0.1])[:, None]  # within a batch
+    answer = Answer(["x", "y"], *(np.atleast_1d(one) for one in (mean, stderr, np.sqrt(chance), chance)), **more)
     pairs = np.zeros((6, BATCHES, 0)) if together is None else together
-    found = finding_on_starts(["a", "a", "b", "b", "c", "c"], 100, [answer], [batches], pairs)
+    found = finding_on_starts(["a", "a", "b", "b", "c", "c"], 100, [answer], [batches[:, :, None] + along], pairs)
     assert isinstance(found, Finding)
     return found.title
 
@@ -154,3 +155,19 @@ def test_the_rule_on_made_up_chains():
     together = np.zeros((6, BATCHES, 10))
     together[:2] = 1.0
     assert judged(agree, 2.0, together=together) == "Starts disagree"
+
+
+def test_the_rule_does_not_depend_on_units_or_on_where_zero_is():
+    rng = np.random.default_rng(2)
+    small, large = 0.5 + rng.normal(0, 0.02, (6, BATCHES)), 1000 + rng.normal(0, 10, (6, BATCHES))
+    both = {"stderr": [0.01, 1.0], "chance": [1e-4, 1.0]}
+    assert judged(np.stack([small, large], axis=2), [0.5, 1000.0], **both) == "Other starts"
+    small[2:] += 4.5  # beside a component that is much larger
+    assert judged(np.stack([small, large], axis=2), [0.5, 1000.0], **both) == "Starts disagree"
+    years = 1950 + rng.normal(0, 0.1, (6, BATCHES))
+    assert judged(years, 1950.0) == "Other starts"
+    years[2:] += 40.0
+    assert judged(years, 1950.0) == "Starts disagree"
+    shares = np.full((6, BATCHES), 0.5)
+    assert judged(shares, 0.52, stderr=1e-5, chance=0.0, are_shares=True) == "Other starts"
+    assert judged(shares, 0.55, stderr=1e-5, chance=0.0, are_shares=True) == "Starts disagree"

@@ -9,9 +9,10 @@ itself (every functional whose values are kept) and which points are together (a
 Starts *disagree* if, in either of these, the means of chains
 
 - differ from each other, or in the answer from the estimate, by more than chance makes of it once in 1 /
-  `FALSE_ALARM` runs: variances, averaged over components, are compared by the distribution of F; chance is never taken
-  to be less than what the spread of the replicates makes of it; and
-- by enough to matter: `MATTERS` times the size of the answer, or `MATTERS_TOGETHER` in how often points are together.
+  `FALSE_ALARM` runs, by the distribution of F; chance is never taken to be less than what the spread of the replicates
+  makes of it; and
+- by enough to matter: `MATTERS` standard deviations along a chain or between replicates, each component by itself;
+  of probabilities and shares, which are taken together, a root mean square of `SHARE_MATTERS`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from copartition.diagnostics.findings import DOUBT, GOOD, Finding
 
 BATCHES = 4  # of the second half of a chain
 FALSE_ALARM = 1e-4
-MATTERS = 0.05
-MATTERS_TOGETHER = 0.035
+MATTERS = 0.5
+SHARE_MATTERS = 0.035
+ROUNDING = 1e-9  # relative to a mean, which matters never
 
 
 @dataclass(frozen=True)
@@ -36,18 +38,24 @@ class Answer:
     ----------
     components : list of str
     mean, stderr : float64 arrays
+    sd : float64 array
+        Between replicates.
     chance : float64 array
         The variance that the mean of one of the chains should have, by the spread of the replicates.
+    are_shares : bool
+        Whether these are probabilities or shares.
     """
 
     components: list[str]
     mean: np.ndarray
     stderr: np.ndarray
+    sd: np.ndarray
     chance: np.ndarray
+    are_shares: bool = False
 
 
 def finding_on_starts(
-    starts: list[str], sweeps: int, answers: list[Answer], seen: list[np.ndarray], together: np.ndarray
+    starts: list[str], sweeps: int, answers: list[Answer], draws: list[np.ndarray], together: np.ndarray
 ) -> Finding:
     """Return whether chains from different starts agree, and what to do if not.
 
@@ -58,15 +66,15 @@ def finding_on_starts(
     sweeps : int
         Their length.
     answers : list of Answer
-    seen : list of arrays (chains, batches, components)
-        Of each answer, what the batches of every chain say.
+    draws : list of arrays (chains, batches, draws, components)
+        Of each answer, its values along every chain.
     together : array (chains, batches, pairs)
         How often points are together.
     """
-    for answer, batches in zip(answers, seen, strict=True):
-        if _disagree(batches, MATTERS * _size(answer.mean), answer):
-            return _disagreement(starts, sweeps, _worst(answer, batches))
-    if _disagree(together, MATTERS_TOGETHER):
+    for answer, values in zip(answers, draws, strict=True):
+        if _disagree(values.mean(axis=2), _matters(answer, values), answer):
+            return _disagreement(starts, sweeps, _worst(answer, values.mean(axis=2)))
+    if _disagree(together, SHARE_MATTERS):
         means = together.mean(axis=1)
         gap = float(np.abs(means - means.mean(axis=0)).max())
         return _disagreement(starts, sweeps, f"they differ by up to {gap:.2g} on how often two points are together")
@@ -87,38 +95,44 @@ def _disagreement(starts: list[str], sweeps: int, what: str) -> Finding:
     return Finding(DOUBT, "Starts disagree", text, advice)
 
 
-def _size(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(values**2)))
+def _matters(answer: Answer, values: np.ndarray) -> np.ndarray | float:
+    """Return from what difference on it matters: in every component, or of shares for all together."""
+    if answer.are_shares:
+        return SHARE_MATTERS
+    along = np.sqrt(values.var(axis=(1, 2)).mean(axis=0))
+    return np.maximum(MATTERS * np.maximum(along, answer.sd), ROUNDING * (1.0 + np.abs(answer.mean)))
 
 
-def _chance(batches: np.ndarray) -> np.ndarray:
-    """Return the variance that the mean of a chain should have, by the differences between its batches."""
-    return batches.var(axis=1, ddof=1).mean(axis=0) / batches.shape[1]
-
-
-def _disagree(batches: np.ndarray, matters: float, answer: Answer | None = None) -> bool:
+def _disagree(batches: np.ndarray, matters: np.ndarray | float, answer: Answer | None = None) -> bool:
     """Tell whether chains disagree with each other, or with an answer."""
     from scipy.special import fdtri
 
-    if batches.shape[2] == 0:
+    count, n_batches, width = batches.shape
+    if width == 0:
         return False
-    means, chance = batches.mean(axis=1), _chance(batches)
+    means = batches.mean(axis=1)
+    chance = batches.var(axis=1, ddof=1).mean(axis=0) / n_batches  # the variance that the mean of a chain should have
     if answer is not None:
         chance = np.maximum(chance, answer.chance)
-    count, freedom = len(means), len(means) * (batches.shape[1] - 1)
-    between = means.var(axis=0, ddof=1).mean()
-    if between > matters**2 and between > fdtri(count - 1, freedom, 1.0 - FALSE_ALARM) * chance.mean():
+    each = np.ndim(matters) > 0
+    sure = 1.0 - FALSE_ALARM / (width if each else 1)
+
+    def is_beyond(squares: np.ndarray, allowed: np.ndarray, freedom: int) -> bool:
+        squares, allowed = (squares, allowed) if each else (squares.mean(), allowed.mean())
+        limit = fdtri(freedom, count * (n_batches - 1), sure)
+        return bool(np.any((squares > np.square(matters)) & (squares > limit * allowed)))
+
+    if is_beyond(means.var(axis=0, ddof=1), chance, count - 1):
         return True
     if answer is None:
         return False
-    across = np.mean((means.mean(axis=0) - answer.mean) ** 2)
-    allowed = np.mean(chance / count + answer.stderr**2)
-    return bool(across > matters**2 and across > fdtri(1, freedom, 1.0 - FALSE_ALARM) * allowed)
+    return is_beyond((means.mean(axis=0) - answer.mean) ** 2, chance / count + answer.stderr**2, 1)
 
 
 def _worst(answer: Answer, batches: np.ndarray) -> str:
     """Return what chains say of the component on which they differ most."""
     means = batches.mean(axis=1)
-    worst = int(np.argmax(np.abs(means - answer.mean).max(axis=0)))
+    gaps = np.abs(means - answer.mean).max(axis=0)
+    worst = int(np.argmax(gaps if answer.are_shares else gaps / np.maximum(answer.sd, ROUNDING * (1.0 + gaps))))
     told = ", ".join(f"{value:.3g}" for value in means[:, worst])
     return f"{answer.components[worst]} is {answer.mean[worst]:.3g} in this run and {told} in theirs"

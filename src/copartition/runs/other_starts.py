@@ -16,10 +16,11 @@ from copartition.core.compiling import prepare
 from copartition.core.random import stream
 from copartition.core.starts import begin_at
 from copartition.core.steps import begin_chain, evaluate_chain, make_steps
-from copartition.diagnostics.findings import Finding
+from copartition.diagnostics.findings import DOUBT, Finding
 from copartition.diagnostics.modes import shares_together
 from copartition.diagnostics.starts import BATCHES, Answer, finding_on_starts
 from copartition.functionals import evaluate_at
+from copartition.names import are_shares
 from copartition.results import Outcomes
 from copartition.runs.everything import run_all
 from copartition.runs.pacing import Chunks, Pause
@@ -31,6 +32,7 @@ CHAINS_A_START = 2
 DRAWS_A_BATCH = 25
 UPDATES = 300_000  # of points, that every chain makes at least, up to the most sweeps
 LEAST_SWEEPS, MOST_SWEEPS = 100, 1_000
+LONGER = 4  # times, where chains disagree at first
 SHARE_OF_RUN = 0.1  # of the sweeps of a run that may go into these chains
 COMPONENTS = 200  # of a functional that are looked at
 POINTS = 100  # between which co-clustering is looked at
@@ -46,6 +48,16 @@ def compare_starts(job: Job, outcomes: Outcomes, executor: Any) -> Finding | Non
     """
     every = [(name, start) for name, start in dispersed_starts(job.target).items() for _ in range(CHAINS_A_START)]
     sweeps = _sweeps(job, outcomes, len(every))
+    found = _compare(job, outcomes, every, sweeps, executor)
+    if found is not None and found.level == DOUBT:  # they may not have arrived
+        found = _compare(job, outcomes, every, LONGER * sweeps, executor)
+    return found
+
+
+def _compare(
+    job: Job, outcomes: Outcomes, every: list[tuple[str, Beginning]], sweeps: int, executor: Any
+) -> Finding | None:
+    """Run chains of so many sweeps, each from its start; return whether they agree with a run."""
     task = StartsJob(job, tuple(start for _, start in every), sweeps)
     batches = run_all(task, len(every), executor, False, "chains")
     found = sorted((one for batch in batches for one in batch.chains), key=lambda one: one.number)
@@ -54,10 +66,10 @@ def compare_starts(job: Job, outcomes: Outcomes, executor: Any) -> Finding | Non
         return None
     members = np.stack([one.members for one in found]).reshape(len(found) * BATCHES, DRAWS_A_BATCH, -1)
     together = shares_together(members).reshape(len(found), BATCHES, -1)
-    values = np.stack([one.values for one in found]).reshape(len(found), BATCHES, DRAWS_A_BATCH, -1).mean(axis=2)
+    values = np.stack([one.values for one in found]).reshape(len(found), BATCHES, DRAWS_A_BATCH, -1)
     widths = [len(columns) for columns in _columns(job)]
-    seen = np.split(values, np.cumsum(widths)[:-1], axis=2) if widths else []
-    return finding_on_starts(names, sweeps, _answers(job, outcomes, sweeps), seen, together)
+    draws = np.split(values, np.cumsum(widths)[:-1], axis=3) if widths else []
+    return finding_on_starts(names, sweeps, _answers(job, outcomes, sweeps), draws, together)
 
 
 def _answers(job: Job, outcomes: Outcomes, sweeps: int) -> list[Answer]:
@@ -75,7 +87,9 @@ def _answers(job: Job, outcomes: Outcomes, sweeps: int) -> list[Answer]:
                 components=[functional.components[c] for c in columns.tolist()],
                 mean=values.mean(axis=0),
                 stderr=doubt * np.sqrt(variance / count),
+                sd=np.sqrt(variance),
                 chance=variance * (s.min_sweeps - s.burn_in + 1) / (sweeps / 2),
+                are_shares=are_shares({"name": functional.name, "size": functional.size, **functional.about}),
             )
         )
         begin += functional.size
