@@ -408,6 +408,20 @@ def test_an_unfinished_store_is_called_biased(tmp_path):
     assert verdict_of(loaded).level == "bad"
 
 
+def test_asking_for_less_does_not_hide_that_a_run_was_interrupted(tmp_path):
+    target, _ = small.scalar()
+    path = tmp_path / "run.db"
+    how = {"burn_in": 1, "min_sweeps": 3, "lag": 1, "store": path}
+    cp.estimate(target, cp.n_clusters(), replicates=40, **how)
+    without(path, 3, 17, 30)
+    assert not cp.estimate(target, cp.n_clusters(), replicates=10, **how).is_biased  # all of these have ended
+    loaded = cp.Estimate.load(path)
+    assert (loaded.wanted, loaded.unfinished, loaded.under_way) == (40, 2, None)
+    assert loaded.is_biased
+    cp.estimate(target, cp.n_clusters(), replicates=40, **how)
+    assert not cp.Estimate.load(path).is_biased
+
+
 def test_a_function_that_cannot_be_sent_is_one_sentence():
     target, _ = small.scalar()
     with pytest.raises(ValueError, match="define functions at the top of a module"):

@@ -121,7 +121,9 @@ def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Findi
         return [Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only.")]
     late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
     look = _look(e)
-    found = [*_open(e), *_meetings(e), *look, *_quick(e, look), *_constant(e, look), *_model(e)]
+    found = [*_open(e), *_meetings(e), *look, *_quick(e, look), *_model(e)]
+    if not e.is_biased:  # or there was no look, and worse is said
+        found += _constant(e, look)
     trusted = not any(finding.level == DOUBT for finding in found)
     found += [*_chains(e, late, trusted), *_tails(e, late), *_number(e)]
     for c in clusters:
@@ -216,11 +218,12 @@ def _meetings(e: Replicates) -> list[Finding]:
 def _interrupted(e: Replicates) -> Finding:
     """Return what is missing of a run that was stopped before its end."""
     ended, under_way = len(e.values), e.under_way
-    share = 100 * under_way / (ended + under_way)
+    bound = ""
+    if under_way is not None:
+        bound = f", at most {under_way:,} or {100 * under_way / (ended + under_way):.2g} % of those begun,"
     text = (
-        f"{e.wanted:,} replicates were asked for and {ended:,} ended. Those under way when the run stopped, at most "
-        f"{under_way:,} or {share:.2g} % of those begun, are left out. They are slower than the others, so what is "
-        "there is biased"
+        f"{e.wanted:,} replicates were asked for and {ended:,} ended. Those under way when the run stopped{bound} are "
+        "left out. They are slower than the others, so what is there is biased"
     )
     advice = (
         "Run the same command or call on the store again: it goes on where it stopped, and is unbiased when all have "
@@ -257,9 +260,10 @@ def _quick(e: Replicates, look: Sequence[Finding]) -> list[Finding]:
         return []
     if _is_backed(look):
         return [Finding(GOOD, "Quick meetings", f"{sentence} It is the chains from other starts that speak for it.")]
+    other = "one_cluster" if "sequential" in str(e.made_by.get("init")) else "sequential"
     advice = (
-        "Start elsewhere (init='sequential'), with another seed, and compare the answers; or let copartition tune "
-        "choose the settings."
+        f"Start elsewhere (init={other!r}), with another seed, and compare the answers; or let copartition tune choose "
+        "the settings."
     )
     return [Finding(DOUBT, "Quick meetings", sentence, advice)]
 

@@ -287,9 +287,10 @@ class Replicates(Displayed):
         return self.wanted - len(self.values)
 
     @property
-    def under_way(self) -> int:
-        """Number of replicates that may have been under way when a run was interrupted: one a worker at most."""
-        return min(self.unfinished, int(self.made_by.get("workers", self.unfinished)))
+    def under_way(self) -> int | None:
+        """Number of replicates that were under way at most when a run was interrupted; None if that is not known."""
+        known = self.made_by.get("under_way")
+        return None if known is None else min(self.unfinished, int(known))
 
     @property
     def is_biased(self) -> bool:

@@ -177,10 +177,15 @@ def run_until(
                 waiting = watch if job.settings.cap else Patience(watch, kept.batches, kept.sweeps_to_meet)
                 while not failures and (more := _more(kept, rule, wanted)) is not None:
                     wanted, is_new = more, True
-                    kept.begin(wanted, workers.count)
+                    kept.begin(wanted)
                     announce(wanted)
                     schedule = Schedule(kept.missing(wanted), kept.add, waiting, seconds_a_batch(job))
-                    schedule.run(workers)
+                    try:
+                        schedule.run(workers)
+                    except KeyboardInterrupt:
+                        if workers.are_threads:  # which bring back all that has ended
+                            kept.stop(workers.count)
+                        raise
                     failures = schedule.failures
             seen = kept.seen(wanted)
             look: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,10 +96,18 @@ class Kept:
         self.listener: Callable[[Outcomes], None] = lambda results: None
         self._next_write = 0.0
 
-    def begin(self, count: int, workers: int) -> None:
-        """Say that so many replicates are going to be made, and by how many workers at a time."""
+    def begin(self, count: int) -> None:
+        """Say that so many replicates are going to be made; if more were asked for before, these are missing still."""
         if self.store is not None:
-            self.store.note({"wanted": count, "workers": workers} | ({} if self.sums is None else {"begun": count}))
+            wanted = max(count, self.store.description.get("wanted", 0))
+            begun = {} if self.sums is None else {"begun": count}
+            self.store.note({"wanted": wanted, "under_way": None, **begun})
+
+    def stop(self, under_way: int) -> None:
+        """Say that the run was interrupted, and how many replicates were under way at most."""
+        if self.store is not None:
+            with suppress(StoreError):
+                self.store.note({"under_way": under_way})
 
     def look(self, is_new: bool) -> dict[str, Any]:
         """Return what an earlier call found at other starts, unless there are new replicates to be compared."""

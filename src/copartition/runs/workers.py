@@ -68,11 +68,14 @@ class Workers:
         Takes the numbers of some pieces, returns a future of what they came to.
     pause : Pause
         By which work in threads of this process can be stopped and looked at.
+    are_threads : bool
+        Whether they are threads of our own, which bring back all that has ended when they are stopped.
     """
 
     count: int
     submit: Callable[[list[int]], Future[Any]]
     pause: Pause = field(default_factory=Pause)
+    are_threads: bool = False
 
 
 @contextmanager
@@ -127,7 +130,7 @@ def _threads(count: int, task: Task) -> Iterator[Workers]:
     pause = Pause()
     with ThreadPoolExecutor(count) as pool:
         try:
-            yield Workers(count, lambda numbers: pool.submit(_run, task, numbers, pause), pause)
+            yield Workers(count, lambda numbers: pool.submit(_run, task, numbers, pause), pause, are_threads=True)
         except BaseException:
             # Threads cannot be stopped from outside: they are asked to, and listen whenever they pause.
             pause.give_up()
