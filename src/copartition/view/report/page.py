@@ -94,14 +94,15 @@ def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
         drawn.append(("Certainty by cluster", text, partial(_certainty, c), square))
     kept = next((part for part in e.parts() if not part.streamed), None)
     if kept is not None:
-        first = kept.components[0]
+        one = int(np.argmax(np.nan_to_num(kept.stderr)))  # the least certain, which moves
+        name = kept.components[one]
         text = (
-            f"The estimate of {first} as replicates come in, with its 95 % interval. The band should narrow steadily."
+            f"The estimate of {name} as replicates come in, with its 95 % interval. The band should narrow steadily."
         )
-        drawn.append(("Running estimate", text, lambda ax: plots.running(kept, 0, ax=ax), wide))
+        drawn.append(("Running estimate", text, lambda ax: plots.running(kept, one, ax=ax), wide))
         kind = "value, cut short where chains did not meet," if e.is_biased else "unbiased value"
-        text = f"Each replicate gives one {kind} of {first}. A few far from the rest are a sign of a short burn-in."
-        drawn.append(("Replicates", text, lambda ax: plots.values(kept, 0, ax=ax), wide))
+        text = f"Each replicate gives one {kind} of {name}. A few far from the rest are a sign of a short burn-in."
+        drawn.append(("Replicates", text, lambda ax: plots.values(kept, one, ax=ax), wide))
     text = "How long pairs of chains took to meet. A straight line is a geometric tail, as it should be."
     drawn.append(("Meeting times", text, lambda ax: plots.meeting_times(e, ax=ax), wide))
     if not e.censored:
