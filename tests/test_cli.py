@@ -416,6 +416,23 @@ def test_clusters_of_a_table_have_names_and_the_columns_of_the_file(cars, tmp_pa
         assert "Fiat,1.10,7\n" in out.read_text(encoding="utf-8").replace("\r", "")  # as it stands in the file
 
 
+@pytest.mark.parametrize("command", [["export", "--clusters"], ["export"], ["report"]])
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_results_are_not_written_over_the_data(cars, tmp_path, monkeypatch, command, is_copy):
+    monkeypatch.chdir(tmp_path)
+    before = cars.read_bytes()
+    if is_copy:  # the same data, elsewhere
+        cars = cars.rename(tmp_path / "other.csv")
+    result = call(*command, "run.db", "-o", cars.name)
+    assert result.exit_code == 2
+    assert f"Error: '{cars.name}' holds the data of the run, which would be lost; choose another name." in result.output
+    assert cars.read_bytes() == before
+    if not is_copy:  # nor over what they have become
+        cars.write_text("model,speed\nSeat,1\n")
+        assert call(*command, "run.db", "-o", cars.name).exit_code == 2
+        assert cars.read_text() == "model,speed\nSeat,1\n"
+
+
 def test_columns_of_another_file_are_not_taken_for_those_of_the_run(cars, tmp_path):
     cars.write_text(cars.read_text().replace("Fiat", "Seat"))
     result = call("export", tmp_path / "run.db", "-o", tmp_path / "out.csv", "--clusters")

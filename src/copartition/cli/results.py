@@ -24,7 +24,7 @@ def report(run: str, output: str, title: str | None) -> None:
     """
     with one_sentence_errors():
         e = _load(run)
-        with writing(output):
+        with writing(output, e.made_by.get("source")):
             cp.write_report(e, output, Path(run).name if title is None else title)
     click.echo(f"Wrote {output}.")
 
@@ -50,7 +50,7 @@ def export(run: str, output: str, what: str | None) -> None:
             beside = columns_of(source, Path(run).parent)
             if beside is None:
                 click.echo(f"Without the columns of {source['file']!r}: it is gone, or has changed.", err=True)
-        with writing(output):
+        with writing(output, source):
             files.write(e, output, what or "replicates", beside)
     click.echo(f"Wrote {output}.")
     for warning in e.warnings:
