@@ -259,6 +259,21 @@ def test_names_of_streamed_pairs_go_to_arviz():
     assert e.to_datatree()["co_clustering"].coords["j"].to_numpy().tolist() == list("bcdcdd")
 
 
+@pytest.mark.parametrize("index", [["a", "a", "b", "b"], [0, 0, 1, 1]])
+def test_an_index_with_one_name_twice_is_beside_the_points(index, tmp_path):
+    store = tmp_path / "run.db"
+    wanted = cp.co_clustering([3, 0, 2])
+    cp.estimate(named(index), wanted, replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1, store=store)
+    export.write(cp.Estimate.load(store), tmp_path / "points.csv", "clusters", {"index": list("stuv")})
+    found = pd.read_csv(tmp_path / "points.csv")
+    assert found["point"].tolist() == [3, 0, 2]
+    assert found["index"].tolist() == list("vsu")  # a column of this name goes first
+    export.write(cp.Estimate.load(store), tmp_path / "points.csv", "clusters")
+    found = pd.read_csv(tmp_path / "points.csv")
+    assert found["point"].tolist() == [3, 0, 2]
+    assert found["index"].tolist() == [index[3], index[0], index[2]]
+
+
 @pytest.fixture(scope="module")
 def four():
     return cp.estimate(named(range(4)), cp.co_clustering(), replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1)

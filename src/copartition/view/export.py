@@ -193,10 +193,12 @@ def cluster_columns(
     """
     c = consensus_of(e, loss)
     own = {"cluster": c.labels, "belongs": c.belongs, "belongs_stderr": c.belongs_stderr}
-    names = _different(beside or {}, ("point", *own))
+    index = (e.made_by.get("source") or {}).get("index")  # of a data frame, where it has one name twice
+    columns = ({} if index is None else {"index": index}) | dict(beside or {})
+    names = _different(columns, ("point", *own))
     more = {
         name: np.array([cells[point] for point in c.points], dtype=object)
-        for name, cells in zip(names, (beside or {}).values(), strict=True)
+        for name, cells in zip(names, columns.values(), strict=True)
     }
     return {"point": name_array(c.names), **own, **more}
 
@@ -229,7 +231,8 @@ def write(
         ``"replicates"``: a row a replicate, of what is kept. ``"summary"``: a row a component, mean, standard error
         and interval. ``"clusters"``: a row a point, with its cluster in the consensus. ``"pairs"``: a row a pair of
         points, with the probability that they are together. NetCDF has replicates, and what is streamed. Points go by
-        their names, where they have any.
+        their names, where they have any; where two are the same, by their numbers, and clusters have the names beside
+        them as ``index``.
     beside : mapping, optional
         With ``"clusters"``: columns of the user's own, with a cell for every point of the data.
     """
