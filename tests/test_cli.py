@@ -416,6 +416,48 @@ def test_clusters_of_a_table_have_names_and_the_columns_of_the_file(cars, tmp_pa
         assert "Fiat,1.10,7\n" in out.read_text(encoding="utf-8").replace("\r", "")  # as it stands in the file
 
 
+@pytest.mark.parametrize("command", [["export", "--clusters"], ["export"], ["report"]])
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_results_are_not_written_over_the_data(cars, tmp_path, monkeypatch, command, is_copy):
+    monkeypatch.chdir(tmp_path)
+    before = cars.read_bytes()
+    if is_copy:  # the same data, elsewhere
+        cars = cars.rename(tmp_path / "other.csv")
+    result = call(*command, "run.db", "-o", cars.name)
+    assert result.exit_code == 2
+    assert f"Error: '{cars.name}' holds the data of the run, which would be lost; choose another name." in result.output
+    assert cars.read_bytes() == before
+    if not is_copy:  # nor over what they have become
+        cars.write_text("model,speed\nSeat,1\n")
+        assert call(*command, "run.db", "-o", cars.name).exit_code == 2
+        assert cars.read_text() == "model,speed\nSeat,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "note", "points", "index"),
+    [
+        (",x\n0,1.1\n1,1.2\n0,9.0\n1,9.1\n", "not all different", [0, 1, 2, 3], ["0", "1", "0", "1"]),
+        (",x\na,1.1\nNA,1.2\nc,9.0\nd,9.1\n", "missing in some rows", [0, 1, 2, 3], ["a", "NA", "c", "d"]),
+        ("who,x\na,1.1\nNA,1.2\nc,9.0\nd,9.1\n", "missing in some rows", [0, 1, 2, 3], None),
+        (",x\n007,1.1\n2,1.2\n3,9.0\n4,9.1\n", "", [7, 2, 3, 4], ["007", "2", "3", "4"]),
+        (",x\n5,1.1\n2,1.2\n3,9.0\n4,9.1\n", "", [5, 2, 3, 4], None),
+        (",x,\n0,1.1,\n1,1.2,\n2,9.0,\n3,9.1,\n", "", [0, 1, 2, 3], None),
+        ("x,y\n1.1,5\n1.2,5\n9.0,6\n9.1,6\n", "", [0, 1, 2, 3], None),
+    ],
+)
+def test_names_of_rows_that_cannot_name_points_are_kept_beside_them(tmp_path, text, note, points, index):
+    (tmp_path / "t.csv").write_text(text)
+    wanted = ["--columns", "x", "--functional", "together", "--store", tmp_path / "run.db"]
+    result = call("estimate", tmp_path / "t.csv", *MODEL, *SHORT, *wanted)
+    assert result.exit_code == 0, result.output
+    assert result.output.count("points go by row number") == bool(note)
+    assert not note or f"; row names are {note}: points go by row number from 0\n" in result.output
+    assert call("export", tmp_path / "run.db", "-o", tmp_path / "out.csv", "--clusters").exit_code == 0
+    found = pd.read_csv(tmp_path / "out.csv", dtype={"index": str}, keep_default_na=False)
+    assert found["point"].tolist() == points
+    assert (found["index"].tolist() if "index" in found else None) == index
+
+
 def test_columns_of_another_file_are_not_taken_for_those_of_the_run(cars, tmp_path):
     cars.write_text(cars.read_text().replace("Fiat", "Seat"))
     result = call("export", tmp_path / "run.db", "-o", tmp_path / "out.csv", "--clusters")

@@ -257,3 +257,61 @@ def test_names_of_streamed_pairs_go_to_arviz():
     wanted = cp.co_clustering(keep_values=False)
     e = cp.estimate(named(list("abcd")), wanted, replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1)
     assert e.to_datatree()["co_clustering"].coords["j"].to_numpy().tolist() == list("bcdcdd")
+
+
+@pytest.mark.parametrize("index", [["a", "a", "b", "b"], [0, 0, 1, 1]])
+def test_an_index_with_one_name_twice_is_beside_the_points(index, tmp_path):
+    store = tmp_path / "run.db"
+    wanted = cp.co_clustering([3, 0, 2])
+    cp.estimate(named(index), wanted, replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1, store=store)
+    export.write(cp.Estimate.load(store), tmp_path / "points.csv", "clusters", {"index": list("stuv")})
+    found = pd.read_csv(tmp_path / "points.csv")
+    assert found["point"].tolist() == [3, 0, 2]
+    assert found["index"].tolist() == list("vsu")  # a column of this name goes first
+    export.write(cp.Estimate.load(store), tmp_path / "points.csv", "clusters")
+    found = pd.read_csv(tmp_path / "points.csv")
+    assert found["point"].tolist() == [3, 0, 2]
+    assert found["index"].tolist() == [index[3], index[0], index[2]]
+
+
+@pytest.fixture(scope="module")
+def four():
+    return cp.estimate(named(range(4)), cp.co_clustering(), replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["7", "-12", "NA", "3"], [7, -12, None, 3]),
+        (["12345678901234567", "12345678901234568", "1", "2"], [12345678901234567, 12345678901234568, 1, 2]),
+        (["1.10", "2", "", "1e-3"], [1.1, 2.0, None, 0.001]),
+        (["1.100000000000000089e+00", "0.30000000000000004", "inf", "5."], [1.1, 0.1 + 0.2, np.inf, 5.0]),
+        (["01234", "0", "1", "2"], ["01234", "0", "1", "2"]),
+        (["1.5", "-007.5", "1", "2"], ["1.5", "-007.5", "1", "2"]),
+        (["+49301234", "1", "2", "3"], ["+49301234", "1", "2", "3"]),
+        (["12345678901234567", "1.5", "1", "2"], ["12345678901234567", "1.5", "1", "2"]),
+        (["99999999999999999999", "1", "2", "3"], ["99999999999999999999", "1", "2", "3"]),
+        (["1e400", "1", "2", "3"], ["1e400", "1", "2", "3"]),
+        (["a", "1", "2", None], ["a", "1", "2", None]),
+        ([1, 2, None, 2**60 + 1], [1, 2, None, 2**60 + 1]),
+        ([1, 2.5, float("nan"), 4], [1.0, 2.5, None, 4.0]),
+        ([True, False, None, True], [True, False, None, True]),
+        ([None, None, None, None], [None, None, None, None]),
+    ],
+)
+def test_parquet_keeps_cells_of_the_user_as_they_are(four, cells, expected, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    export.write(four, tmp_path / "points.parquet", "clusters", {"own": cells})
+    found = parquet.read_table(tmp_path / "points.parquet")["own"].to_pylist()
+    assert found == expected
+    assert list(map(type, found)) == list(map(type, expected))
+
+
+def test_parquet_keeps_names_as_words(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    names = ["01", "2", "NA", "1.0"]
+    e = cp.estimate(named(names), cp.co_clustering(), replicates=20, burn_in=2, min_sweeps=10, lag=2, seed=1)
+    export.write(e, tmp_path / "points.parquet", "clusters")
+    assert parquet.read_table(tmp_path / "points.parquet")["point"].to_pylist() == names
+    export.write(e, tmp_path / "pairs.parquet", "pairs")
+    assert parquet.read_table(tmp_path / "pairs.parquet")["i"].to_pylist() == ["01", "01", "01", "2", "2", "NA"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 import copartition as cp
 from copartition import datasets
 from copartition.cli.posterior import EXAMPLES, posterior_options
+from copartition.datasets.tables import source_of
 from copartition.extras import MissingPackageError
 from copartition.functionals.base import check_count
 
@@ -274,12 +275,24 @@ def _with_options(message: str) -> str:
 
 
 @contextmanager
-def writing(output: str) -> Iterator[None]:
-    """Refuse to write over a store; turn what the operating system says of a file into one sentence that names it."""
+def writing(output: str, source: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Refuse to write over a store or the data; turn what the system says of a file into one sentence that names it.
+
+    Parameters
+    ----------
+    output : str
+    source : mapping, optional
+        What `copartition.datasets.tables.source_of` said of the file of the data.
+    """
     if Path(output).is_file():
         with Path(output).open("rb") as file:
             if file.read(15) == b"SQLite format 3":
                 raise ValueError(f"{output!r} is the store of a run, which would be lost; choose another name.")
+        if source and "file" in source:
+            data = Path(source["file"])
+            is_named = data.is_file() and data.samefile(output)
+            if is_named or source_of(output)["digest"] == source["digest"]:
+                raise ValueError(f"{output!r} holds the data of the run, which would be lost; choose another name.")
     try:
         yield
     except OSError as error:

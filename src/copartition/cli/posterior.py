@@ -6,6 +6,7 @@ For a file that holds a network it is that of a block model, see `copartition.cl
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,7 +15,7 @@ import numpy as np
 import copartition as cp
 from copartition import datasets
 from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_line, network_options
-from copartition.datasets.tables import row_labels, source_of
+from copartition.datasets.tables import is_missing, is_number, position_of, read_raw, row_labels, source_of
 from copartition.targets.cells import Cells, kept_names
 
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -135,8 +136,20 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
     target = cp.Mixture(data, component, _prior_of(options, is_known=name == "known"))
     if options["data"]:
         target.names = kept_names(options["row_names"] or range(target.n_points))
-        target.source = None if datasets.is_annotated(options["data"]) else source_of(options["data"])
+        is_file = not datasets.is_annotated(options["data"])
+        target.source = source_of(options["data"]) if is_file else None
+        if target.names is None and (reason := _why_no_names(options["index"])):
+            options["notes"].append(f"{reason}: points go by row number from 0")
+            target.source = target.source or {"index": options["index"]}
     return target
+
+
+def _why_no_names(index: list[Any] | None) -> str:
+    """Return why what looks like names of rows cannot name points; nothing where there is none, or it counts rows."""
+    seen = [str(cell).strip() for cell in index or [] if not is_missing(cell)]
+    if len(set(seen)) < len(seen):
+        return "row names are not all different"
+    return "row names are missing in some rows" if len(seen) < len(index or []) else ""
 
 
 def data_line(options: dict[str, Any], target: cp.Mixture | cp.BlockModel) -> str:
@@ -165,6 +178,7 @@ def _cells_of(options: dict[str, Any]) -> np.ndarray:
     rep = "X_pca" if options["rep"] is None else options["rep"]
     adata = datasets.read_annotated(options["data"])
     data, options["row_names"] = datasets.representation_of(adata, rep, options["n_pcs"]), adata.obs_names.tolist()
+    options["index"] = options["row_names"]
     options["notes"] = [rep if options["n_pcs"] is None else f"the first {options['n_pcs']} columns of {rep}"]
     columns = list(data.T)
     if options["standardize"]:
@@ -176,6 +190,7 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Com
     """Return the data of a file, a component for its columns, and the name of that for numbers."""
     wanted, missing = _list_of("--columns", options["columns"]), _list_of("--missing", options.get("missing")) or ()
     options["row_names"] = row_labels(options["data"], wanted)
+    options["index"] = _index_of(options["data"], wanted)
     if name == "known" and not options["kinds"]:  # numbers only
         table = datasets.read_columns(options["data"], wanted, missing=missing)
         options["columns"], options["notes"] = ", ".join(table.names), table.notes
@@ -191,6 +206,17 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Com
             name = "nig"
             options["notes"].append("numbers by nig, because cells are missing")
     return _table_of(found.columns, options["standardize"]), _component_of(found.columns, name, options), name
+
+
+def _index_of(path: str, used: list[str] | None) -> list[Any] | None:
+    """Return a first column that was meant for names of rows: without a name, or of words that all differ."""
+    raw = read_raw(path)
+    cells = [row[0] for row in raw.rows]
+    if used is not None and 0 in {position_of(name, raw.names, Path(path)) for name in used}:
+        return None
+    seen = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    are_words = len(set(seen)) == len(seen) > len(cells) / 2 and not any(map(is_number, seen))
+    return cells if not raw.names[0] or are_words else None
 
 
 def _list_of(option: str, text: str | None) -> list[str] | None:

@@ -24,7 +24,7 @@ def report(run: str, output: str, title: str | None) -> None:
     """
     with one_sentence_errors():
         e = _load(run)
-        with writing(output):
+        with writing(output, e.made_by.get("source")):
             cp.write_report(e, output, Path(run).name if title is None else title)
     click.echo(f"Wrote {output}.")
 
@@ -40,17 +40,19 @@ def report(run: str, output: str, title: str | None) -> None:
 def export(run: str, output: str, what: str | None) -> None:
     """Write the replicates of a run, or what they come to, to a file for other programs.
 
-    RUN is the file that was given to copartition estimate as --store, finished or not. Points go by their names, and
-    clusters of a table have all columns of its file beside them, if it is where it was and has not changed.
+    RUN is the file that was given to copartition estimate as --store, finished or not. Points go by their names, or
+    by the numbers of their rows from 0 on where two names are the same. Clusters of a table have all columns of its
+    file beside them, if it is where it was and has not changed.
     """
     with one_sentence_errors():
         e = _load(run)
         beside, source = None, e.made_by.get("source")
-        if what == "clusters" and source:
-            beside = columns_of(source, Path(run).parent)
+        if what == "clusters" and source and "file" in source:
+            names = next((about["names"] for about in e.functionals if about.get("names") is not None), None)
+            beside = columns_of(source, Path(run).parent, names)
             if beside is None:
                 click.echo(f"Without the columns of {source['file']!r}: it is gone, or has changed.", err=True)
-        with writing(output):
+        with writing(output, source):
             files.write(e, output, what or "replicates", beside)
     click.echo(f"Wrote {output}.")
     for warning in e.warnings:

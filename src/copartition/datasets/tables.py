@@ -264,8 +264,12 @@ def source_of(path: str | Path) -> dict[str, str]:
     return {"file": str(path), "digest": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
 
 
-def columns_of(source: Mapping[str, str], beside: Path) -> dict[str, list[Any]] | None:
-    """Return the columns with names of the file that data were read from; None if it is gone or has changed.
+def columns_of(
+    source: Mapping[str, str], beside: Path, names: Sequence[Any] | None = None
+) -> dict[str, list[Any]] | None:
+    """Return the columns of the file that data were read from; None if it is gone or has changed.
+
+    One without a name is called ``index``, and left out where it is empty or says no more than the names of points.
 
     Parameters
     ----------
@@ -273,19 +277,23 @@ def columns_of(source: Mapping[str, str], beside: Path) -> dict[str, list[Any]] 
         What `source_of` said of it.
     beside : path
         A folder in which to look, too.
+    names : sequence, optional
+        Of the points; left out, they go by the numbers of their rows, from 0 on.
     """
     for file in (Path(source["file"]), beside / Path(source["file"]).name):
         if file.is_file() and source_of(file)["digest"] == source["digest"]:
             raw = read_raw(file)
-            kept = [c for c, name in enumerate(raw.names) if name]  # one without a name has the names of the rows
-            return {_once(raw.names, c): [row[c] for row in raw.rows] for c in kept}
+            known = [str(name) for name in (range(len(raw.rows)) if names is None else names)]
+            columns = {c: [row[c] for row in raw.rows] for c in range(len(raw.names))}
+            kept = [c for c, cells in columns.items() if raw.names[c] or _says_more(cells, known)]
+            called = [raw.names[c] or "index" for c in columns]
+            return {called[c] if called.count(called[c]) == 1 else f"{called[c]} [{c}]": columns[c] for c in kept}
     return None
 
 
-def _once(names: list[str], position: int) -> str:
-    """Return the name of a column, with its number if another one has the same."""
-    name = names[position]
-    return name if names.count(name) == 1 else f"{name} [{position}]"
+def _says_more(cells: list[Any], known: list[str]) -> bool:
+    """Tell whether a column holds something, and something else than what is known."""
+    return not all(map(is_missing, cells)) and ["" if cell is None else str(cell).strip() for cell in cells] != known
 
 
 def row_labels(path: str | Path, used: Sequence[str] | None = None) -> list[Any] | None:

@@ -121,7 +121,7 @@ class Target(Displayed):
     """Whether its unknown numbers are those of one chain, see `of_chain`."""
     names: list[Any] | None = None
     """What points are called, where they have names: words or whole numbers."""
-    source: dict[str, str] | None = None
+    source: dict[str, Any] | None = None
     """The file that the data are from, and its digest, where that is known: exports have its columns, too."""
 
     @property

@@ -216,19 +216,40 @@ def row_names(data: Any) -> list[str | int] | None:
     >>> row_names(pd.DataFrame({"x": [1.0, 2.0]}, index=["a", "b"]))
     ['a', 'b']
     """
+    return kept_names(_index_of(data))
+
+
+def repeated_names(data: Any) -> list[str | int] | None:
+    """Return the index of a data frame or a series of pandas where it has one name twice; None otherwise.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> repeated_names(pd.DataFrame({"x": [1.0, 2.0]}, index=["a", "a"]))
+    ['a', 'a']
+    """
+    names = _in_words(_index_of(data))
+    return names if _are_repeated(names) else None
+
+
+def _index_of(data: Any) -> list[Any]:
     index = getattr(data, "index", None)
-    if not hasattr(data, "iloc") or index is None:
-        return None
-    return kept_names(index.tolist())
+    return [] if not hasattr(data, "iloc") or index is None else index.tolist()
 
 
 def kept_names(names: Sequence[Any]) -> list[str | int] | None:
     """Return names as words and whole numbers; None where they count rows from 0 on, or where two are the same."""
+    kept = _in_words(names)
+    return None if kept == list(range(len(kept))) or _are_repeated(kept) else kept
+
+
+def _in_words(names: Sequence[Any]) -> list[str | int]:
     plain = [_plain(name) for name in names]
-    kept = [name if isinstance(name, int) and not isinstance(name, bool) else str(name) for name in plain]
-    if kept == list(range(len(kept))) or len({str(name) for name in kept}) < len(kept):
-        return None
-    return kept
+    return [name if isinstance(name, int) and not isinstance(name, bool) else str(name) for name in plain]
+
+
+def _are_repeated(names: list[str | int]) -> bool:
+    return len({str(name) for name in names}) < len(names)
 
 
 def component_in_words(data: Any) -> str:

@@ -12,7 +12,7 @@ from copartition.core.compiling import Kernel
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.steps import renew_model
 from copartition.targets.base import Target
-from copartition.targets.cells import Cells, cells_of, component_in_words, row_names
+from copartition.targets.cells import Cells, cells_of, component_in_words, repeated_names, row_names
 from copartition.targets.hooks import Keeping
 from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.targets.unknown import Unknowns
@@ -201,6 +201,8 @@ class Mixture(Target):
         self.component = arguments.pop("component") or component
         self.normal = _normal_columns(self.component, cells)
         self.names = row_names(data)
+        index = repeated_names(data)  # which cannot name points, but belongs beside them
+        self.source = None if index is None else {"index": index}
         prior = DirichletProcess() if prior is None else check_prior(prior)
         super().__init__(prior=prior, exchangeable=True, copy=shared, known=known, kinds=kinds, **arguments)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,10 +193,12 @@ def cluster_columns(
     """
     c = consensus_of(e, loss)
     own = {"cluster": c.labels, "belongs": c.belongs, "belongs_stderr": c.belongs_stderr}
-    names = _different(beside or {}, ("point", *own))
+    index = (e.made_by.get("source") or {}).get("index")  # of a data frame, where it has one name twice
+    columns = ({} if index is None else {"index": index}) | dict(beside or {})
+    names = _different(columns, ("point", *own))
     more = {
         name: np.array([cells[point] for point in c.points], dtype=object)
-        for name, cells in zip(names, (beside or {}).values(), strict=True)
+        for name, cells in zip(names, columns.values(), strict=True)
     }
     return {"point": name_array(c.names), **own, **more}
 
@@ -227,7 +231,8 @@ def write(
         ``"replicates"``: a row a replicate, of what is kept. ``"summary"``: a row a component, mean, standard error
         and interval. ``"clusters"``: a row a point, with its cluster in the consensus. ``"pairs"``: a row a pair of
         points, with the probability that they are together. NetCDF has replicates, and what is streamed. Points go by
-        their names, where they have any.
+        their names, where they have any; where two are the same, by their numbers, and clusters have the names beside
+        them as ``index``.
     beside : mapping, optional
         With ``"clusters"``: columns of the user's own, with a cell for every point of the data.
     """
@@ -263,7 +268,10 @@ def write(
                 rows = [array[begin : begin + ROWS].tolist() for array in arrays]
                 writer.writerows(zip(*rows, strict=True))
     else:
-        _write_parquet(columns, e.made_by, file)
+        names = {"clusters": ("point",), "pairs": ("i", "j")}.get(what, ())  # words, whatever they look like
+        own = {name: column for name, column in columns.items() if column.dtype.kind != "O" or name in names}
+        typed = {name: own[name] if name in own else _typed(column) for name, column in columns.items()}
+        _write_parquet(typed, e.made_by, file)
 
 
 def _write_sparse(e: Replicates, file: Path) -> None:
@@ -286,22 +294,37 @@ def _write_sparse(e: Replicates, file: Path) -> None:
         np.savez_compressed(file, names=called.astype(str) if called.dtype.kind == "O" else called, **arrays)
 
 
-def _write_parquet(columns: dict[str, np.ndarray], made_by: dict[str, Any], file: Path) -> None:
+def _write_parquet(columns: dict[str, Any], made_by: dict[str, Any], file: Path) -> None:
     pyarrow, parquet = (needed(module, by=repr(str(file))) for module in ("pyarrow", "pyarrow.parquet"))
-    table = pyarrow.table({name: _typed(column) for name, column in columns.items()}).replace_schema_metadata(
-        {"made_by": _as_json(made_by)}
-    )
+    table = pyarrow.table(columns).replace_schema_metadata({"made_by": _as_json(made_by)})
     parquet.write_table(table, file)
 
 
 def _typed(column: np.ndarray) -> Any:
-    """Return a column of any cells as one of numbers, if all are, else of words; missing ones as None."""
-    if column.dtype.kind != "O":
-        return column
+    """Return a column of a user's cells as numbers where these stand for the same text, else as words; gaps as None."""
     cells = [None if is_missing(cell) else cell for cell in column]
-    if all(cell is None or is_number(cell) for cell in cells):
-        return [None if cell is None else float(cell) for cell in cells]
-    return [None if cell is None else str(cell) for cell in cells]
+    seen = [cell for cell in cells if cell is not None]
+    if all(isinstance(cell, bool) for cell in seen):
+        return cells
+    texts = [str(cell).strip() for cell in seen]
+    kinds: tuple[tuple[Callable[[str], bool], type], ...] = ((_is_whole, int), (_is_exact, float))
+    kind = next((kind for fits, kind in kinds if all(map(fits, texts))), str)
+    return [None if cell is None else kind(str(cell)) for cell in cells]
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether a text is a whole number, written as Python writes it, of 64 bits: 01234 is a name."""
+    return len(text) <= 20 and text.lstrip("-").isdecimal() and str(int(text)) == text and -(2**63) <= int(text) < 2**63
+
+
+def _is_exact(text: str) -> bool:
+    """Tell whether a text is a number of which a float keeps all digits: 12345678901234567 is none."""
+    if not is_number(text) or not text.isascii() or text.startswith("+") or re.match(r"-?0\d", text):
+        return False
+    wanted, number = Decimal(text), float(text)
+    if not wanted.is_finite() or not np.isfinite(number):
+        return not wanted.is_finite()
+    return Decimal(f"{number:.{len(wanted.as_tuple().digits) - 1}e}") == wanted
 
 
 def _write_netcdf(e: Replicates, file: Path) -> None:
