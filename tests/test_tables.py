@@ -140,3 +140,34 @@ def test_files_that_are_something_else_are_one_sentence(tmp_path, name, what):
     path = written(tmp_path, "x,y\n1,2\n", name)
     with pytest.raises(ValueError, match=f"{name}' cannot be read as {what} file: "):
         datasets.read_table(path)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.txt"])
+@pytest.mark.parametrize(("separator", "words"), [("\t", "tabs"), ("|", "|")])
+def test_tabs_and_bars_may_stand_between_columns(tmp_path, name, separator, words):
+    """All of them were one column of categories."""
+    for rows in (["a,b", "12,12.5", "13,14", "10,10"], ["a,b", "red,blue", "red,green", "blue,green"]):
+        raw = read_raw(written(tmp_path, "\n".join(rows).replace(",", separator), name))
+        assert raw.names == ["a", "b"]
+        assert raw.rows[0] == rows[1].split(",")
+        assert raw.notes == [f"separated by {words}"]
+    assert read_raw(written(tmp_path, "id,tags\n1.5,a|5|6\n2.5,b|7|8\n", name)).names == ["id", "tags"]
+    assert read_raw(written(tmp_path, "a\tb\n1\t2\n", "table.tsv")).notes == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a b\n12 12\n13 14\n10 10\n", "got cells such as '12 12', which look like 2 with spaces between"),
+        ("n x  y\nu 1.5  2\nv 2.5  NA\nu 1.5  2\n", "which look like 3 with spaces between"),
+        ("a\tb\n1\t2\n1\t3\n4\n" + "1\t2\n" * 20, "which look like 2 with tabs between"),  # a row is short
+        ("1,5\t2,5\n3,5\t4,5\n3,5\t4,5\n", "got cells such as '5\\t2', which look like 2 with tabs between"),
+    ],
+)
+def test_a_column_of_several_numbers_is_refused(tmp_path, text, said):
+    path = written(tmp_path, text, "table.txt")
+    with pytest.raises(ValueError, match=re.escape(said)):
+        datasets.read_kinds(path)
+    with pytest.raises(ValueError, match="which look like 2 with commas between"):
+        read_raw(written(tmp_path, "a,b\n1,2\n3,4\n", "table.tsv"))
+    assert datasets.read_kinds(written(tmp_path, "kind\ntype 1\ntype 2\ntype 1\n")).columns[0].kind == "category"

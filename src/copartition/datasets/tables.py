@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ ENDINGS = ".csv, .tsv, .txt (also with .gz), .npy, .parquet or .xlsx"
 NEARLY_ALL = 0.9  # numbers among the observed cells of a column that was meant to hold numbers
 FEW_WORDS = 3  # other texts in a column of which half are numbers: words for a missing cell, not a category each
 YEARS = range(1000, 3000)
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|", " ": "spaces"}
 SERIES = 4  # cells 0, 1, 2, 3 in a first line that may be names
 ROW_NUMBERS = 10  # rows from which on 1, 2, 3, ... in the first column are row numbers
 
@@ -64,7 +66,7 @@ class Raw(NamedTuple):
 def read_table(path: str | Path, columns: Sequence[str] | None = None, *, missing: Collection[str] = ()) -> np.ndarray:
     """Read a table of numbers from a CSV, TSV, NPY, Parquet or Excel file.
 
-    A CSV file may have semicolons between its columns, and then commas in its numbers. Text files may be gzipped.
+    A CSV file may have semicolons between its columns, and then commas in its numbers, or tabs or ``|``. Text files may be gzipped.
 
     Parameters
     ----------
@@ -195,8 +197,27 @@ def _names_of(first: list[Any], has_header: bool) -> list[str]:
 
 
 def _separator(text: str) -> str:
-    """Return what stands between the columns of a CSV file: commas, or semicolons where more cells are numbers then."""
-    return ";" if ";" in text and _share_of_numbers(text, ";") > _share_of_numbers(text, ",") else ","
+    """Return what stands between the columns of a text file: commas, unless more cells are numbers with another one.
+
+    Tabs and ``|`` must be as many in every row, and may do if there is no comma.
+    """
+    best, most = ",", _share_of_numbers(text, ",")
+    for separator in (";", "\t", "|"):
+        if separator not in text or (separator != ";" and _width(text, separator) < 2):
+            continue
+        share = _share_of_numbers(text, separator)
+        if share > most or (share == most and separator != ";" and _width(text, best) == 1):
+            best, most = separator, share
+    return best
+
+
+def _width(text: str, separator: str) -> int:
+    """Return how many cells all rows have; 0 where they have different numbers of cells."""
+    try:
+        widths = {len(row) for row in _reader(text, separator) if row}
+    except csv.Error:
+        return 0
+    return widths.pop() if len(widths) == 1 else 0
 
 
 def _share_of_numbers(text: str, separator: str) -> float:
@@ -206,6 +227,26 @@ def _share_of_numbers(text: str, separator: str) -> float:
         return -1.0
     numbers = sum(is_number(_with_point(cell) if separator == ";" else cell) for cell in cells)
     return numbers / max(len(cells), 1)
+
+
+def _refuse_unsplit(raw: Raw, file: Path) -> None:
+    """Refuse a column whose cells are several, mostly numbers: something else stands between the columns."""
+    for position in range(len(raw.names)):
+        cells = [row[position].strip() for row in raw.rows if not is_missing(row[position])]
+        if all(is_number(cell) for cell in cells):
+            continue
+        for separator, words in SEPARATORS.items():
+            if len(raw.names) > 1 and separator != "\t":
+                continue
+            parts = [[part for part in cell.split(separator) if part or separator != " "] for cell in cells]
+            width = Counter(map(len, parts)).most_common(1)[0]
+            split = [part for some in parts for part in some]
+            numbers = sum(is_number(part) or is_missing(part) for part in split)
+            if width[0] > 1 and width[1] >= NEARLY_ALL * len(cells) and 2 * numbers > len(split):
+                raise ValueError(
+                    f"{str(file)!r}: expected commas, semicolons, tabs or | between the columns, the same in all rows, "
+                    f"got cells such as {cells[0][:40]!r}, which look like {width[0]} with {words} between."
+                )
 
 
 def _with_point(cell: str) -> str:
@@ -251,7 +292,10 @@ def _read(file: Path) -> Raw:
     if kind in {".csv", ".tsv", ".txt"}:
         text = text_of(file)
         separator = "\t" if kind == ".tsv" else _separator(text)
-        return Raw(*read_text(file, separator, text), ["separated by semicolons"] if separator == ";" else [])
+        is_usual = separator == ("\t" if kind == ".tsv" else ",")
+        raw = Raw(*read_text(file, separator, text), [] if is_usual else [f"separated by {SEPARATORS[separator]}"])
+        _refuse_unsplit(raw, file)
+        return raw
     raise ValueError(f"{str(file)!r} must be a {ENDINGS} file.")
 
 
@@ -324,7 +368,7 @@ def _choose(raw: Raw, columns: Sequence[str] | None, file: Path) -> Table:
         notes = [f"left out: {names[0] or 'the first column'} ({reason})"]
     if not chosen:
         raise ValueError(
-            f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons or (in a .tsv file) tabs?"
+            f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons, tabs or |?"
         )
     cells = [numbers_of([row[position] for row in raw.rows], names[position], file) for position in chosen]
     left_out = [name for name in left_out if name]
