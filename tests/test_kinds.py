@@ -296,3 +296,16 @@ def test_options_that_mean_nothing_are_refused(table, given, message):
     done = CliRunner().invoke(main, ["meet", str(table), "--replicates", "2", *given])
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_many_words_for_missing_cells_make_no_categories(tmp_path):
+    """Four words in 15 % of the cells made 170 categories."""
+    words = ["?", "-", "unknown", "n.a."]
+    cells = [words[i // 7 % 4] if i % 7 == 0 else cell for i, cell in enumerate(NUMBERS)]
+    with pytest.raises(ValueError, match="row 1, column 'column': expected a number, as in 171 of 200 cells") as caught:
+        datasets.read_kinds(write_column(tmp_path, cells))
+    assert "(--missing '?,-,unknown,n.a.', in Python missing=['?', '-', 'unknown', 'n.a.'])" in str(caught.value)
+    assert datasets.read_kinds(write_column(tmp_path, cells), missing=words).columns[1].n_missing == 29
+    more = [f"{i}, or" if i % 7 == 0 else cell for i, cell in enumerate(NUMBERS)]
+    with pytest.raises(ValueError, match=r"missing \(in Python missing=\['0, or', .*'28, or'\] and 24 more\)"):
+        datasets.read_columns(write_column(tmp_path, [f'"{cell}"' for cell in more]))
