@@ -143,7 +143,7 @@ def test_the_model_of_a_mixed_table_is_the_one_a_person_would_write(table):
 )
 def test_options_choose_component_and_prior(table, given, component, prior):
     if component is None:  # one column only, of which a row lacks its cell
-        with pytest.raises(ValueError, match="must have an observed cell in every row, got none in row 5"):
+        with pytest.raises(ValueError, match="must have an observed cell in every row, got none in row 6"):
             posterior_of(options(table, **given))
         return
     posterior = posterior_of(options(table, **given))

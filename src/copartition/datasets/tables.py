@@ -82,7 +82,8 @@ class Raw(NamedTuple):
 def read_table(path: str | Path, columns: Sequence[str] | None = None, *, missing: Collection[str] = ()) -> np.ndarray:
     """Read a table of numbers from a CSV, TSV, NPY, Parquet or Excel file.
 
-    A CSV file may have semicolons between its columns, and then commas in its numbers, or tabs or ``|``. Text files may be gzipped.
+    A CSV file may have semicolons between its columns, and then commas in its numbers, or tabs or ``|``. Text
+    files may be gzipped.
 
     Parameters
     ----------
