@@ -169,7 +169,7 @@ def test_other_files(tmp_path, table):
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("x,y\n1,2\n,\n", MODEL, "must have an observed cell in every row, got none in row 1; leave it out"),
+        ("x,y\n1,2\n,\n", MODEL, "must have an observed cell in every row, got none in row 2; leave it out"),
         ("x,y\n1,\n3,NA\n", MODEL, "must have an observed cell in every column, got none in column 'y'"),
         ("x,y\n1,2\n3,abc\n", MODEL, r"row 2, column 'y': expected a number, got 'abc'"),
         ("x,y\n1,2\n3\n", MODEL, "line 3: expected 2 columns, got 1"),
@@ -540,3 +540,33 @@ def test_a_run_that_has_hardly_begun_has_no_page(table, tmp_path):
     result = call("report", path, "-o", tmp_path / "report.html")
     assert result.exit_code == 2
     assert "must hold at least two replicates, got 1" in result.output
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ["--component", "normal"],
+            "--component normal needs every cell, and column 'y' lacks 1: take --component nig,",
+        ),
+        (
+            ["--component", "tied"],
+            "--component tied needs every cell, and column 'y' lacks 1: take --component tied-dia",
+        ),
+        (["--prior", "mfm", "--components", "9" * 23], f"--components must be 1 to 1,000,000, got {'9' * 23}."),
+        (["--prior", "mfm", "--components", "0"], "--components must be 1 to 1,000,000, got 0."),
+        (["--prior", "finite", "--components", "-1"], "--components must be 1 to 1,000,000, got -1."),
+        (["--alpha", "gamma:-1,2"], "--alpha gamma:-1,2: shape must be"),
+        (["--mean-weight", "loguniform:2,1"], "--mean-weight loguniform:2,1: "),
+        (["--columns", "y"], "got none in row 3;"),  # counted from 1 on, as in all errors about files
+        (["--columns", "y", *MODEL], "got none in row 3;"),
+        (["--columns", "x", "--as", "x=count"], "'x' for Poisson, got 0.5 in row 2."),
+        (["--columns", "x", "--as", "x=binary"], "'x' for Bernoulli, got 0.5 in row 2."),
+    ],
+)
+def test_sentences_speak_of_options_and_of_rows_as_files_have_them(tmp_path, given, message):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n0,1.5\n0.5,2.5\n5.5,\n6.5,3.5\n")
+    done = call("meet", path, "--replicates", "2", *given)
+    assert done.exit_code == 2, done.output
+    assert message in done.output

@@ -7,12 +7,13 @@ import gzip
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from copartition import datasets
 from copartition.cli import main
-from copartition.datasets.tables import read_raw
+from copartition.datasets.tables import read_raw, row_labels
 
 
 def written(folder, text, name="table.csv"):
@@ -70,6 +71,12 @@ def test_commands_say_which_columns_they_used(tmp_path, command):
         (",0,1", ["", "0", "1"]),  # what pandas writes for columns without names
         ("who,2001,2002", ["who", "2001", "2002"]),  # was a row
         ("who,11,12", "got 'who' and 11, which may be either"),
+        ("who,2000,2005", ["who", "2000", "2005"]),  # these were rows
+        (",2000,2005", ["", "2000", "2005"]),
+        ("who,1,4", "got 'who' and 1, which may be either"),
+        ("who,2000", "got 'who' and 2000, which may be either"),
+        (",1,4", "got 1, 4, ..., which may be either"),
+        ("ada,4,4", None),
         ("5.1,3.5,setosa", "got 'setosa' and 5.1, which may be either"),  # was a line of names
         ("1.2,?,3", "got '?' and 1.2, which may be either"),
         ("0,1,2,3", "got 0, 1, ..., which may be either"),
@@ -140,3 +147,70 @@ def test_files_that_are_something_else_are_one_sentence(tmp_path, name, what):
     path = written(tmp_path, "x,y\n1,2\n", name)
     with pytest.raises(ValueError, match=f"{name}' cannot be read as {what} file: "):
         datasets.read_table(path)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.txt"])
+@pytest.mark.parametrize(("separator", "words"), [("\t", "tabs"), ("|", "|")])
+def test_tabs_and_bars_may_stand_between_columns(tmp_path, name, separator, words):
+    """All of them were one column of categories."""
+    for rows in (["a,b", "12,12.5", "13,14", "10,10"], ["a,b", "red,blue", "red,green", "blue,green"]):
+        raw = read_raw(written(tmp_path, "\n".join(rows).replace(",", separator), name))
+        assert raw.names == ["a", "b"]
+        assert raw.rows[0] == rows[1].split(",")
+        assert raw.notes == [f"separated by {words}"]
+    assert read_raw(written(tmp_path, "id,tags\n1.5,a|5|6\n2.5,b|7|8\n", name)).names == ["id", "tags"]
+    assert read_raw(written(tmp_path, "a\tb\n1\t2\n", "table.tsv")).notes == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a b\n12 12\n13 14\n10 10\n", "got cells such as '12 12', which look like 2 with spaces between"),
+        ("n x  y\nu 1.5  2\nv 2.5  NA\nu 1.5  2\n", "which look like 3 with spaces between"),
+        ("a\tb\n1\t2\n1\t3\n4\n" + "1\t2\n" * 20, "which look like 2 with tabs between"),  # a row is short
+    ],
+)
+def test_a_column_of_several_numbers_is_refused(tmp_path, text, said):
+    path = written(tmp_path, text, "table.txt")
+    with pytest.raises(ValueError, match=re.escape(said)):
+        datasets.read_kinds(path)
+    with pytest.raises(ValueError, match="which look like 2 with commas between"):
+        read_raw(written(tmp_path, "a,b\n1,2\n3,4\n", "table.tsv"))
+    assert datasets.read_kinds(written(tmp_path, "kind\ntype 1\ntype 2\ntype 1\n")).columns[0].kind == "category"
+
+
+def test_a_first_row_of_whole_numbers_above_others_is_a_row(tmp_path):
+    assert len(read_raw(written(tmp_path, "ada,1,4\nbob,2.5,3\neve,1,1\n")).rows) == 3
+    with pytest.raises(ValueError, match="got 'ada' and 1990, which may be either"):  # born, and moved
+        read_raw(written(tmp_path, "ada,1990,2005\nbob,1985,2001\neve,1999,2010\n"))
+
+
+@pytest.mark.parametrize(
+    ("index", "names"),
+    [
+        (pd.Index([9, 7, 3]), [9, 7, 3]),
+        (pd.Index(["u", "v", "w"], name="who"), ["u", "v", "w"]),
+        (pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]), ["a, 1", "a, 2", "b, 1"]),
+        (pd.RangeIndex(3), ["2020-01-01 00:00:00", "2020-01-02 00:00:00", "2020-01-03 00:00:00"]),
+    ],
+)
+def test_the_index_of_a_parquet_file_has_the_names_of_rows(tmp_path, index, names):
+    """It was clustered by, and dates were the names."""
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=3), "x": [1.5, 2.5, 9.5]}, index=index)
+    frame.to_parquet(tmp_path / "table.parquet")
+    found = datasets.read_kinds(tmp_path / "table.parquet")
+    assert [column.name for column in found.columns] == ["x"]
+    assert row_labels(tmp_path / "table.parquet") == names
+
+
+def test_dates_are_names_where_nothing_else_is(tmp_path):
+    path = written(tmp_path, "when,x,who\n2020-01-01,1.5,a\n2020-01-02,2.5,b\n")
+    assert row_labels(path) == ["a", "b"]
+    assert row_labels(path, ["who"]) == ["2020-01-01", "2020-01-02"]
+
+
+@pytest.mark.parametrize("cells", [["059", "058"], ["--5", "4"], ["-0", "1"], ["1" * 5000, "2"]])
+def test_names_that_look_like_numbers_stay_as_they_are(tmp_path, cells):
+    """059 was 59, and --5 an error of Python's."""
+    assert row_labels(written(tmp_path, "\n".join([",x", *[f"{cell},1.5" for cell in cells]]))) == cells

@@ -28,6 +28,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 COMPONENTS = ("normal", "nig", "tied", "tied-diagonal", "tied-spherical", "known")
 LAWS: dict[str, Any] = {"gamma": cp.Gamma, "inversegamma": cp.InverseGamma, "loguniform": cp.LogUniform}
 PRIORS = ("dp", "py", "mfm", "finite")
+MOST_COMPONENTS = 1_000_000
 OF_TABLES = {  # what goes with tables only, as people write it
     key: f"--{key.replace('_', '-')}"
     for key in ("columns", "standardize", "component", "mean_weight", "scale", "noise_sd", "mean_sd", "mean")
@@ -130,6 +131,7 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
         data = _standardized([data], [options["example"]])[0] if options["standardize"] else data
     elif datasets.is_annotated(options["data"]):
         data, name = _cells_of(options), name or "normal"
+        _refuse_missing(name, {str(j): int(count) for j, count in enumerate(np.isnan(data).sum(axis=0))})
         component = _of_numbers(name, options)
     else:
         data, component, name = _from_file(options, name)
@@ -196,7 +198,7 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Com
         options["columns"], options["notes"] = ", ".join(table.names), table.notes
         columns = list(table.data.T)
         columns = _standardized(columns, table.names) if options["standardize"] else columns
-        return Cells(columns, table.names), _of_numbers(name, options), name
+        return Cells(columns, table.names, first_row=1), _of_numbers(name, options), name
     found = datasets.read_kinds(options["data"], wanted, _kinds_of(options["kinds"]), missing=missing)
     options["columns"] = ", ".join(column.describe() for column in found.columns)
     options["notes"] = list(found.notes)
@@ -205,6 +207,7 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Com
         if any(column.n_missing for column in found.columns if column.kind == "number"):
             name = "nig"
             options["notes"].append("numbers by nig, because cells are missing")
+    _refuse_missing(name, {column.name: column.n_missing for column in found.columns if column.kind == "number"})
     return _table_of(found.columns, options["standardize"]), _component_of(found.columns, name, options), name
 
 
@@ -217,6 +220,17 @@ def _index_of(path: str, used: list[str] | None) -> list[Any] | None:
     seen = [str(cell).strip() for cell in cells if not is_missing(cell)]
     are_words = len(set(seen)) == len(seen) > len(cells) / 2 and not any(map(is_number, seen))
     return cells if not raw.names[0] or are_words else None
+
+
+def _refuse_missing(name: str, missing: dict[str, int]) -> None:
+    """Refuse a component that needs every cell where columns lack some."""
+    other = {"normal": "nig", "tied": "tied-diagonal"}.get(name)
+    lacking = next((column for column, count in missing.items() if count), None)
+    if other and lacking is not None:
+        raise click.UsageError(
+            f"--component {name} needs every cell, and column {lacking!r} lacks {missing[lacking]}: take --component "
+            f"{other}, which does not, or leave these rows out."
+        )
 
 
 def _list_of(option: str, text: str | None) -> list[str] | None:
@@ -236,7 +250,7 @@ def _table_of(columns: list[datasets.Column], standardize: bool) -> Cells:
         values = np.array(column.cells, dtype=object if column.kind == "category" else np.float64)
         scaled = standardize and column.kind == "number"
         cells.append(_standardized([values], [column.name])[0] if scaled else values)
-    return Cells(cells, [column.name for column in columns], sure=True)
+    return Cells(cells, [column.name for column in columns], sure=True, first_row=1)
 
 
 def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.Component:
@@ -310,9 +324,9 @@ def _number_of(key: str, text: str, laws: dict[str, Any] | None = None) -> Any:
             return float(text)
         if name in known and rest.count(",") == 1:
             return known[name](*[float(one) for one in rest.split(",")])
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         if "could not convert" not in str(error):
-            raise
+            raise click.UsageError(f"--{key.replace('_', '-')} {text}: {error}") from None
     forms = " or ".join(
         f"{one}:{','.join(field.upper() for field in law.__annotations__)}" for one, law in known.items()
     )
@@ -328,6 +342,8 @@ def _prior_of(options: dict[str, Any], is_known: bool) -> Any:
     for option, priors in belongs.items():
         if options[option] is not None and name not in priors:
             raise click.UsageError(f"--{option} goes with --prior {' or '.join(priors)}, not with {name}.")
+    if options["components"] is not None and not 1 <= options["components"] <= MOST_COMPONENTS:
+        raise click.UsageError(f"--components must be 1 to {MOST_COMPONENTS:,}, got {options['components']}.")
     gamma = 1.0 if options["gamma"] is None else options["gamma"]
     if name == "finite":
         if options["components"] is None:

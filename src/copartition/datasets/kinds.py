@@ -3,7 +3,8 @@
 The rule looks at the observed cells of a column only:
 
 - text of which nearly all cells are numbers is refused: a cell is spoilt, and the column no category. Nearly all is
-  at least nine in ten, or all but one of four or more, or at least half where the others are three different texts;
+  at least nine in ten, or all but one of four or more, or at least half where more than ten different ones are numbers
+  or no more than three different ones are text;
 - dates and times of day, nine in ten cells or more, are left out: they are no categories;
 - text is left out if no two cells are equal, or if there are 20 or more and more than half of them are different: these
   are names;
@@ -19,14 +20,13 @@ What is asked for by name is not left out, and what a person says that it is nee
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from copartition.datasets.tables import (
     complaint,
+    is_date,
     is_missing,
     is_number,
     is_spoilt,
@@ -42,17 +42,6 @@ BELOW = 100  # what is taken for counts is smaller
 FEW = 10  # different whole numbers that may be categories, and rows for each
 DATES = 0.9  # of the cells of a column of dates
 NAMES = 20  # cells from which on a column of names may have equal ones
-
-_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([ap]\.?m\.?)?\s*(z|utc|gmt|[+-]\d{2}:?\d{2})?"
-_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_DAY = (
-    r"(\d{4}[-/.](0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01]))?"  # 2020-01-31, 2020/1
-    r"|(0?[1-9]|[12]\d|3[01])[-/.](0?[1-9]|[12]\d|3[01])[-/.](\d{4}|\d{2})"  # 31.1.2020, 1/31/20
-    rf"|(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?[-/. ]*{_MONTH}[-/., ]*(\d{{4}}|\d{{2}})"  # 31 Jan 2020
-    rf"|{_MONTH}[-/. ]*(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?[-/., ]+(\d{{4}}|\d{{2}})"  # Jan 31, 2020
-    rf"|{_MONTH}[-/. ]*\d{{4}})"  # January 2020
-)
-_DATE = re.compile(rf"((mon|tue|wed|thu|fri|sat|sun)[a-z]*[., ]+)?{_DAY}([t, ]+{_TIME})?|{_TIME}", re.IGNORECASE)
 
 
 class Column(NamedTuple):
@@ -192,16 +181,3 @@ def _cells_of(cells: list[Any], kind: str, name: str, file: Path) -> list[Any]:
     if kind == CATEGORY:
         return [None if is_missing(cell) else str(cell).strip() for cell in cells]
     return numbers_of(cells, name, file)
-
-
-def is_date(cell: Any) -> bool:
-    """Tell whether a cell is a date or a time of day.
-
-    Examples
-    --------
-    >>> [is_date(cell) for cell in ("2020-01-31", "31.1.20", "Jan 31, 2020", "12:30", "2020", "1.5", "May")]
-    [True, True, True, True, False, False, False]
-    """
-    if isinstance(cell, str):
-        return not is_number(cell) and _DATE.fullmatch(cell.strip()) is not None
-    return isinstance(cell, datetime.date | datetime.time | datetime.timedelta)

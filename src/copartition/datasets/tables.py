@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import hashlib
 import io
 import math
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +21,25 @@ from copartition.extras import needed
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})  # words for a cell that was not observed
 ENDINGS = ".csv, .tsv, .txt (also with .gz), .npy, .parquet or .xlsx"
 NEARLY_ALL = 0.9  # numbers among the observed cells of a column that was meant to hold numbers
+MANY_NUMBERS = 10  # different ones, beyond which a column of which half are numbers holds no codes
+MOST_WORDS = 5  # that an error lists
 FEW_WORDS = 3  # other texts in a column of which half are numbers: words for a missing cell, not a category each
 YEARS = range(1000, 3000)
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|", " ": "spaces"}
 SERIES = 4  # cells 0, 1, 2, 3 in a first line that may be names
 ROW_NUMBERS = 10  # rows from which on 1, 2, 3, ... in the first column are row numbers
+
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([ap]\.?m\.?)?\s*(z|utc|gmt|[+-]\d{2}:?\d{2})?"
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DAY = (
+    r"(\d{4}[-/.](0?[1-9]|1[0-2])([-/.](0?[1-9]|[12]\d|3[01]))?"  # 2020-01-31, 2020/1
+    r"|(0?[1-9]|[12]\d|3[01])[-/.](0?[1-9]|[12]\d|3[01])[-/.](\d{4}|\d{2})"  # 31.1.2020, 1/31/20
+    rf"|(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?[-/. ]*{_MONTH}[-/., ]*(\d{{4}}|\d{{2}})"  # 31 Jan 2020
+    rf"|{_MONTH}[-/. ]*(0?[1-9]|[12]\d|3[01])(st|nd|rd|th)?[-/., ]+(\d{{4}}|\d{{2}})"  # Jan 31, 2020
+    rf"|{_MONTH}[-/. ]*\d{{4}})"  # January 2020
+)
+_DATE = re.compile(rf"((mon|tue|wed|thu|fri|sat|sun)[a-z]*[., ]+)?{_DAY}([t, ]+{_TIME})?|{_TIME}", re.IGNORECASE)
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 class Table(NamedTuple):
@@ -64,7 +82,8 @@ class Raw(NamedTuple):
 def read_table(path: str | Path, columns: Sequence[str] | None = None, *, missing: Collection[str] = ()) -> np.ndarray:
     """Read a table of numbers from a CSV, TSV, NPY, Parquet or Excel file.
 
-    A CSV file may have semicolons between its columns, and then commas in its numbers. Text files may be gzipped.
+    A CSV file may have semicolons between its columns, and then commas in its numbers, or tabs or ``|``. Text
+    files may be gzipped.
 
     Parameters
     ----------
@@ -109,8 +128,15 @@ def _read_parquet(file: Path) -> tuple[list[str], list[list[Any]]]:
     except (ValueError, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(f"{str(file)!r} cannot be read as a Parquet file: {reason}.") from None
-    columns = [column.to_pylist() for column in table.columns]
-    return list(table.column_names), [list(row) for row in zip(*columns, strict=True)]
+    names, columns = list(table.column_names), [column.to_pylist() for column in table.columns]
+    index = [key for key in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(key, str)]
+    places = [names.index(key) for key in index if key in names]  # the index of a data frame: names of its rows
+    if places:
+        others = [c for c in range(len(names)) if c not in places]
+        levels = list(zip(*[columns[c] for c in places], strict=True))
+        rows = [level[0] if len(level) == 1 else ", ".join(map(str, level)) for level in levels]
+        names, columns = ["", *[names[c] for c in others]], [rows, *[columns[c] for c in others]]
+    return names, [list(row) for row in zip(*columns, strict=True)]
 
 
 def _read_excel(file: Path) -> Raw:
@@ -132,7 +158,7 @@ def _read_excel(file: Path) -> Raw:
         raise ValueError(f"{str(file)!r} is empty.")
     first, rows = next(iter(filled.items()))
     notes = [f"sheet {first!r}, the first of {len(filled)}"] if len(filled) > 1 else []
-    has_header = _has_header(rows[0], file, 1)
+    has_header = _has_header(rows, file, 1)
     return Raw(_names_of(rows[0], has_header), rows[1:] if has_header else rows, notes)
 
 
@@ -152,7 +178,7 @@ def read_text(file: Path, separator: str, text: str | None = None) -> tuple[list
         ) from None
     if not rows:
         raise ValueError(f"{str(file)!r} is empty.")
-    has_header = _has_header(rows[0], file, lines[0])
+    has_header = _has_header(rows, file, lines[0])
     names, first = _names_of(rows[0], has_header), 1 if has_header else 0
     for line, row in zip(lines[first:], rows[first:], strict=True):
         if len(row) != len(names):
@@ -166,12 +192,14 @@ def _reader(text: str, separator: str) -> Any:
     return csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
 
 
-def _has_header(first: list[Any], file: Path, line: int) -> bool:
+def _has_header(rows: list[list[Any]], file: Path, line: int) -> bool:
     """Tell whether the first row holds names of columns; where it might be either, names or a row, it is refused.
 
     Names are text. Text in the first cell alone is the name of a row. Numbers that go on by one are names, too, if they
-    come after words and are years, or after a first cell that is empty (0, 1, 2, ...); others may be cells.
+    come after words and are years, or after a first cell that is empty (0, 1, 2, ...); others may be cells. So are
+    other years, if the rows below hold something else; whole numbers above others that are not may be either.
     """
+    first = rows[0]
     words = [cell for cell in first if not is_missing(cell) and not is_number(cell)]
     numbers = [float(cell) for cell in first if is_number(cell) and not is_missing(cell)]
     is_whole = len(numbers) > 1 and numbers[0].is_integer()
@@ -179,13 +207,35 @@ def _has_header(first: list[Any], file: Path, line: int) -> bool:
     if is_series and ((words and numbers[0] in YEARS) or (len(numbers) == len(first) - 1 and first[0] in (None, ""))):
         return True
     is_row = not words or (len(words) == 1 and words[0] is first[0] and not is_series)
-    if (words and numbers and not is_row) or (is_series and len(first) >= SERIES and numbers[0] in (0.0, 1.0)):
+    below = [cell for row in rows[1:] for cell in _below_numbers(first, row)]
+    is_doubtful = False
+    if is_row and (words or (first[0] in (None, "") and len(numbers) > 1)) and below and _may_be_names(numbers):
+        are_years = all(number in YEARS for number in numbers)
+        n_years = sum(is_number(cell) and float(cell) in YEARS for cell in below)
+        if are_years and 1 < len(numbers) == len(first) - 1 and 2 * n_years < len(below):
+            return True
+        is_doubtful = are_years or not any(is_number(cell) and float(cell).is_integer() for cell in below)
+    if (
+        is_doubtful
+        or (words and numbers and not is_row)
+        or (is_series and len(first) >= SERIES and numbers[0] in (0.0, 1.0))
+    ):
         got = f"{str(words[0])!r} and {numbers[0]:g}" if words else f"{numbers[0]:g}, {numbers[1]:g}, ..."
         raise ValueError(
             f"{str(file)!r}, line {line}: expected names of columns or a row of cells, got {got}, which may be either; "
             "mend the line, or put a line of names above it."
         )
     return bool(words) and not numbers
+
+
+def _may_be_names(numbers: list[float]) -> bool:
+    return all(number.is_integer() for number in numbers) and 0 < len(set(numbers)) == len(numbers)
+
+
+def _below_numbers(first: list[Any], row: list[Any]) -> list[Any]:
+    """Return the observed cells of a row that stand below numbers of the first one."""
+    pairs = zip(first, row, strict=False)  # rows of other lengths are refused later
+    return [cell for top, cell in pairs if is_number(top) and not is_missing(top) and not is_missing(cell)]
 
 
 def _names_of(first: list[Any], has_header: bool) -> list[str]:
@@ -195,8 +245,27 @@ def _names_of(first: list[Any], has_header: bool) -> list[str]:
 
 
 def _separator(text: str) -> str:
-    """Return what stands between the columns of a CSV file: commas, or semicolons where more cells are numbers then."""
-    return ";" if ";" in text and _share_of_numbers(text, ";") > _share_of_numbers(text, ",") else ","
+    """Return what stands between the columns of a text file: commas, unless more cells are numbers with another one.
+
+    Tabs and ``|`` must be as many in every row, and may do if there is no comma.
+    """
+    best, most = ",", _share_of_numbers(text, ",")
+    for separator in (";", "\t", "|"):
+        if separator not in text or (separator != ";" and _width(text, separator) < 2):
+            continue
+        share = _share_of_numbers(text, separator)
+        if share > most or (share == most and separator != ";" and _width(text, best) == 1):
+            best, most = separator, share
+    return best
+
+
+def _width(text: str, separator: str) -> int:
+    """Return how many cells all rows have; 0 where they have different numbers of cells."""
+    try:
+        widths = {len(row) for row in _reader(text, separator) if row}
+    except csv.Error:
+        return 0
+    return widths.pop() if len(widths) == 1 else 0
 
 
 def _share_of_numbers(text: str, separator: str) -> float:
@@ -206,6 +275,23 @@ def _share_of_numbers(text: str, separator: str) -> float:
         return -1.0
     numbers = sum(is_number(_with_point(cell) if separator == ";" else cell) for cell in cells)
     return numbers / max(len(cells), 1)
+
+
+def _refuse_unsplit(raw: Raw, file: Path) -> None:
+    """Refuse one column whose cells are several, mostly numbers: something else stands between the columns."""
+    cells = [row[0].strip() for row in raw.rows if not is_missing(row[0])]
+    if len(raw.names) > 1 or all(is_number(cell) for cell in cells):
+        return
+    for separator, words in SEPARATORS.items():
+        parts = [[part for part in cell.split(separator) if part or separator != " "] for cell in cells]
+        width, count = Counter(map(len, parts)).most_common(1)[0]
+        split = [part for some in parts for part in some]
+        numbers = sum(is_number(part) or is_missing(part) for part in split)
+        if width > 1 and count >= NEARLY_ALL * len(cells) and 2 * numbers > len(split):
+            raise ValueError(
+                f"{str(file)!r}: expected commas, semicolons, tabs or | between the columns, the same in all rows, got "
+                f"cells such as {cells[0][:40]!r}, which look like {width} with {words} between."
+            )
 
 
 def _with_point(cell: str) -> str:
@@ -251,7 +337,10 @@ def _read(file: Path) -> Raw:
     if kind in {".csv", ".tsv", ".txt"}:
         text = text_of(file)
         separator = "\t" if kind == ".tsv" else _separator(text)
-        return Raw(*read_text(file, separator, text), ["separated by semicolons"] if separator == ";" else [])
+        is_usual = separator == ("\t" if kind == ".tsv" else ",")
+        raw = Raw(*read_text(file, separator, text), [] if is_usual else [f"separated by {SEPARATORS[separator]}"])
+        _refuse_unsplit(raw, file)
+        return raw
     raise ValueError(f"{str(file)!r} must be a {ENDINGS} file.")
 
 
@@ -299,6 +388,8 @@ def _says_more(cells: list[Any], known: list[str]) -> bool:
 def row_labels(path: str | Path, used: Sequence[str] | None = None) -> list[Any] | None:
     """Return the names of the rows of a file: of a first column without a name, or of words of which no two are equal.
 
+    Dates are names only where no other column has any.
+
     Parameters
     ----------
     path : path
@@ -307,14 +398,21 @@ def row_labels(path: str | Path, used: Sequence[str] | None = None) -> list[Any]
     """
     raw = read_raw(path)
     taken = {position_of(name, raw.names, Path(path)) for name in used or ()}
+    dates = None
     for position, name in enumerate(raw.names):
         cells = [row[position] for row in raw.rows]
-        if position in taken or any(is_missing(cell) for cell in cells) or len(set(cells)) < len(cells):
+        texts = [str(cell).strip() for cell in cells]
+        if position in taken or any(is_missing(cell) for cell in cells) or len(set(texts)) < len(texts):
             continue
-        if (position == 0 and not name) or not any(is_number(cell) for cell in cells):
-            texts = [str(cell).strip() for cell in cells]
-            return [int(text) for text in texts] if all(text.lstrip("-").isdecimal() for text in texts) else texts
-    return None
+        if position == 0 and not name:
+            is_whole = all(_WHOLE.fullmatch(text) for text in texts)  # 059 is a name, and not 59
+            return [int(text) for text in texts] if is_whole else texts
+        if any(is_number(cell) for cell in cells):
+            continue
+        if not all(is_date(cell) for cell in cells):
+            return texts
+        dates = texts if dates is None else dates
+    return dates
 
 
 def is_missing(cell: Any) -> bool:
@@ -331,9 +429,7 @@ def _choose(raw: Raw, columns: Sequence[str] | None, file: Path) -> Table:
         chosen, left_out = chosen[1:], [names[0]]
         notes = [f"left out: {names[0] or 'the first column'} ({reason})"]
     if not chosen:
-        raise ValueError(
-            f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons or (in a .tsv file) tabs?"
-        )
+        raise ValueError(f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons, tabs or |?")
     cells = [numbers_of([row[position] for row in raw.rows], names[position], file) for position in chosen]
     left_out = [name for name in left_out if name]
     return Table(np.column_stack(cells), [names[position] for position in chosen], left_out, notes)
@@ -367,9 +463,13 @@ def complaint(cells: list[Any], name: str) -> str:
     odd = [str(cell) for cell in seen if not is_number(cell)]
     good = len(seen) - len(odd)
     as_in = f", as in {good} of {len(seen)} cells" if good >= max(3, len(odd)) else ""
+    words = list(dict.fromkeys(text.strip() for text in odd))
+    listed = ",".join(word for word in words[:MOST_WORDS] if "," not in word)
+    option = f"--missing {listed!r}, in Python " if listed else "in Python "
+    more = f" and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
     return (
-        f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing (--missing {odd[0]!r}, in Python "
-        f"missing=[{odd[0]!r}]), or say what the column is (--as {name}=category, in Python "
+        f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing ({option}"
+        f"missing={words[:MOST_WORDS]!r}{more}), or say what the column is (--as {name}=category, in Python "
         f"kinds={{{name!r}: 'category'}}; skip leaves it out)."
     )
 
@@ -377,15 +477,18 @@ def complaint(cells: list[Any], name: str) -> str:
 def is_spoilt(cells: list[Any]) -> bool:
     """Tell whether a column was meant to hold numbers, and some of its observed cells are none.
 
-    At least nine in ten are numbers, or all but one of four or more, or at least half, and the others are no more than
-    three different texts.
+    At least nine in ten are numbers, or all but one of four or more, or at least half, and there are more than ten
+    different numbers, or no more than three different texts.
     """
     odd = [str(cell).strip() for cell in cells if not is_number(cell)]
     good = len(cells) - len(odd)
     if not odd:
         return False
     nearly_all = good >= NEARLY_ALL * len(cells) or (len(odd) == 1 and good >= 3)
-    return nearly_all or (good >= len(odd) and good >= 3 and len(set(odd)) <= FEW_WORDS)
+    if nearly_all or good < len(odd):
+        return nearly_all
+    numbers = {float(cell) for cell in cells if is_number(cell)}
+    return len(numbers) > MANY_NUMBERS or (good >= 3 and len(set(odd)) <= FEW_WORDS)
 
 
 def positions_of(columns: Sequence[str] | None, names: list[str], file: Path) -> list[int]:
@@ -422,3 +525,16 @@ def is_number(cell: Any) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return True
+
+
+def is_date(cell: Any) -> bool:
+    """Tell whether a cell is a date or a time of day.
+
+    Examples
+    --------
+    >>> [is_date(cell) for cell in ("2020-01-31", "31.1.20", "Jan 31, 2020", "12:30", "2020", "1.5", "May")]
+    [True, True, True, True, False, False, False]
+    """
+    if isinstance(cell, str):
+        return not is_number(cell) and _DATE.fullmatch(cell.strip()) is not None
+    return isinstance(cell, datetime.date | datetime.time | datetime.timedelta)

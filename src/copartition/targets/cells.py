@@ -27,6 +27,8 @@ class Cells:
         Where they stood in the table that they are from.
     sure : bool, default False
         Somebody said what each column is: text among numbers is a category.
+    first_row : int, default 0
+        The number of the first row in errors: people count the rows of a file from 1 on.
 
     Attributes
     ----------
@@ -40,8 +42,10 @@ class Cells:
         names: Sequence[Any] | None = None,
         numbers: Sequence[int] | None = None,
         sure: bool = False,
+        first_row: int = 0,
     ) -> None:
         self._sure = sure
+        self._first_row = first_row
         self._columns = list(columns)
         self.keys = None if names is None else list(names)  # as they were given: not all names are text
         self.names = None if names is None else [str(name) for name in names]
@@ -51,6 +55,10 @@ class Cells:
     def title(self, j: int) -> str:
         """Return what to call a column in a sentence."""
         return f"column {self._numbers[j]}" if self.names is None else f"column {self.names[j]!r}"
+
+    def row_title(self, row: int) -> str:
+        """Return what to call a row in a sentence."""
+        return f"row {row + self._first_row}"
 
     def label(self, j: int) -> str:
         """Return what to call a column in a list."""
@@ -71,7 +79,8 @@ class Cells:
     def subset(self, positions: Sequence[int]) -> Cells:
         """Return some of the columns."""
         names = None if self.keys is None else [self.keys[j] for j in positions]
-        return Cells([self._columns[j] for j in positions], names, [self._numbers[j] for j in positions], self._sure)
+        columns, numbers = [self._columns[j] for j in positions], [self._numbers[j] for j in positions]
+        return Cells(columns, names, numbers, self._sure, self._first_row)
 
     def numbers(self) -> np.ndarray:
         """Return all columns as numbers, NaN where a cell was not observed."""
@@ -80,7 +89,7 @@ class Cells:
             table[:, j] = self._floats(j, column)
             bad = np.flatnonzero(np.isinf(table[:, j]))
             if bad.size:
-                place = f"row {bad[0]}, {self.title(j)}"
+                place = f"{self.row_title(bad[0])}, {self.title(j)}"
                 raise ValueError(f"data must be finite, or NaN where not observed, got {table[bad[0], j]} in {place}.")
         return table
 
@@ -101,10 +110,11 @@ class Cells:
         numbers = {float(value) for value in seen if _reads_as_number(value)}
         are_codes = len(numbers) <= FEW and all(number.is_integer() for number in numbers)
         if odd and not are_codes and len(odd) <= ODD * len(seen):
+            place = self.row_title(values.index(odd[0]))
             raise ValueError(
-                f"data must hold categories in {self.title(j)}, got {shorten(odd[0])} in row {values.index(odd[0])}, "
-                f"where {len(seen) - len(odd)} of {len(seen)} cells are numbers; mend it, let it be missing (None), or "
-                "say by column.astype('category') that these are categories."
+                f"data must hold categories in {self.title(j)}, got {shorten(odd[0])} in {place}, where "
+                f"{len(seen) - len(odd)} of {len(seen)} cells are numbers; "
+                "mend it, let it be missing (None), or say by column.astype('category') that these are categories."
             )
 
     def values(self, j: int) -> list[Any]:
@@ -117,8 +127,8 @@ class Cells:
             value = _plain(cell)
             if isinstance(value, float):
                 raise ValueError(
-                    f"data must hold categories (text, whole numbers, booleans) in {self.title(j)}, got {value} in row "
-                    f"{row}."
+                    f"data must hold categories (text, whole numbers, booleans) in {self.title(j)}, got {value} in "
+                    f"{self.row_title(row)}."
                 )
             cells.append(value)
         return cells
@@ -169,7 +179,7 @@ class Cells:
         seen = self._seen(j)
         odd = [(row, cell) for row, cell in seen if not _reads_as_number(cell)]
         row, cell = odd[0] if odd else next(one for one in seen if not _is_number(one[1]))
-        got = f"data must be an array of numbers, got {shorten(cell)} in {self.title(j)}, row {row}"
+        got = f"data must be an array of numbers, got {shorten(cell)} in {self.title(j)}, {self.row_title(row)}"
         if self.is_text(j):
             raise TypeError(f"{got}; Columns gives columns of categories a component of their own.")
         if not odd:
@@ -288,7 +298,8 @@ def check_observed(cells: Cells) -> np.ndarray:
     for j in np.flatnonzero(missing.all(axis=0)):
         raise ValueError(f"data must have an observed cell in every column, got none in {cells.title(int(j))}.")
     for row in np.flatnonzero(missing.all(axis=1)):
-        raise ValueError(f"data must have an observed cell in every row, got none in row {row}; leave it out.")
+        place = cells.row_title(int(row))
+        raise ValueError(f"data must have an observed cell in every row, got none in {place}; leave it out.")
     return missing
 
 

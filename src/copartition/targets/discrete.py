@@ -112,7 +112,7 @@ class Bernoulli(CategoryComponent):
         for j in range(answers.shape[1]):
             bad = np.flatnonzero(~np.isnan(answers[:, j]) & (answers[:, j] != 0) & (answers[:, j] != 1))
             if bad.size:
-                found = f"{answers[bad[0], j]:g} in row {bad[0]}"
+                found = f"{answers[bad[0], j]:g} in {cells.row_title(bad[0])}"
                 raise ValueError(f"data must be 0 or 1 in {cells.title(j)} for Bernoulli, got {found}.")
         codes = np.where(np.isnan(answers), -1, answers).astype(np.int64)
         return [
@@ -187,8 +187,8 @@ class Categorical(CategoryComponent):
             if value is not None and value not in number:
                 known = ", ".join(repr(level) for level in self.levels[j][:8])
                 raise ValueError(
-                    f"data and grid must have the categories {known} in {cells.title(j)}, got {shorten(value)} in row "
-                    f"{row}."
+                    f"data and grid must have the categories {known} in {cells.title(j)}, got {shorten(value)} in "
+                    f"{cells.row_title(row)}."
                 )
             codes[row] = -1 if value is None else number[value]
         return codes
@@ -243,8 +243,8 @@ class Poisson(BlockComponent):
             bad = np.flatnonzero((counts[:, j] < 0) | (counts[:, j] % 1 != 0) & ~np.isnan(counts[:, j]))
             if bad.size:
                 raise ValueError(
-                    f"data must be counts 0, 1, ... in {cells.title(j)} for Poisson, got {counts[bad[0], j]:g} in row "
-                    f"{bad[0]}."
+                    f"data must be counts 0, 1, ... in {cells.title(j)} for Poisson, got {counts[bad[0], j]:g} in "
+                    f"{cells.row_title(bad[0])}."
                 )
         same = equal_columns(self.shape, self.rate, self._missing)
         return [self._block(counts[:, columns], columns, n_points) for columns in same]

@@ -96,9 +96,7 @@ def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
     if kept is not None:
         one = int(np.argmax(np.nan_to_num(kept.stderr)))  # the least certain, which moves
         name = kept.components[one]
-        text = (
-            f"The estimate of {name} as replicates come in, with its 95 % interval. The band should narrow steadily."
-        )
+        text = f"The estimate of {name} as replicates come in, with its 95 % interval. The band should narrow steadily."
         drawn.append(("Running estimate", text, lambda ax: plots.running(kept, one, ax=ax), wide))
         kind = "value, cut short where chains did not meet," if e.is_biased else "unbiased value"
         text = f"Each replicate gives one {kind} of {name}. A few far from the rest are a sign of a short burn-in."
