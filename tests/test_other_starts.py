@@ -113,6 +113,29 @@ def test_starts_are_those_that_a_target_allows():
     assert all(isinstance(start, Beginning) for start in starts.values())
 
 
+def test_a_function_that_fails_elsewhere_does_not_spoil_the_run(monkeypatch):
+    """It is asked as often as the replicates ask, and fails from then on: only the comparison is missing."""
+    target, _ = small.scalar()
+    calls, limit = [], [np.inf]
+
+    def picky(labels):
+        calls.append(labels)
+        if len(calls) > limit[0]:
+            raise RuntimeError("never seen before")
+        return float(labels[0] == labels[1])
+
+    how = {"replicates": 5, "seed": 1, "executor": 1, **SHORT}
+    monkeypatch.setattr("copartition.runs.estimating.compare_starts", lambda *run: None)
+    expected = cp.estimate(target, cp.functional(picky), **how)
+    limit[0] = len(calls)
+    calls.clear()
+    monkeypatch.undo()
+    e = cp.estimate(target, cp.functional(picky), **how)
+    assert len(calls) > limit[0]
+    assert "modes" not in e.made_by
+    np.testing.assert_array_equal(e.values, expected.values)
+
+
 def test_quick_meetings_show_nothing_unless_other_starts_agree():
     target, _ = small.scalar()
     e = cp.estimate(target, cp.n_clusters(), replicates=100, seed=1, **SHORT)

@@ -23,7 +23,7 @@ from copartition.functionals import evaluate_at
 from copartition.names import are_shares
 from copartition.results import Outcomes
 from copartition.runs.everything import run_all
-from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.pacing import Chunks, Interrupted, Pause
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import advance_by
 from copartition.targets.base import Target
@@ -140,7 +140,7 @@ class _Seen(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Some chains, by their numbers; those that could not begin where they should are left out."""
+    """Some chains, by their numbers; those that are of no use are left out."""
 
     indices: np.ndarray
     seconds: np.ndarray
@@ -172,11 +172,18 @@ class StartsJob:
         return _Batch(np.array(numbers), np.zeros(len(numbers)), [one for one in seen if one is not None]), None
 
     def _run_one(self, number: int, pause: Pause) -> _Seen | None:
-        job, target, random = self.job, self.job.target.of_chain(), stream(self.job.seed, STARTS, number)
+        """Run one chain; None where it is of no use: it could not begin there, or a functional has no value there."""
         try:
-            chain = start_chain(target, self.starts[number], random)
-        except ValueError:  # a start that the target does not allow
+            seen = self._follow(number, pause)
+        except Interrupted:
+            raise
+        except Exception:  # whatever a function of the user's own may raise: the run itself is sound
             return None
+        return seen if np.isfinite(seen.values).all() else None
+
+    def _follow(self, number: int, pause: Pause) -> _Seen:
+        job, target, random = self.job, self.job.target.of_chain(), stream(self.job.seed, STARTS, number)
+        chain = start_chain(target, self.starts[number], random)
         places = np.unique(np.linspace(0, target.n_points - 1, min(target.n_points, POINTS)).astype(np.int64))
         chunks, step = Chunks(target.n_points), job.step.stepper(target)
         chain = advance_by(target, step, chain, random, self.sweeps - self.sweeps // 2, chunks, pause)
