@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 
 from copartition.diagnostics.variance import asymptotic_variance
-from copartition.display import frame_of
+from copartition.display import frame_of, is_constant, rounded
 from copartition.results.draws import Draws
 from copartition.view import export, plots
 
@@ -67,7 +67,8 @@ class Sample(Draws):
         chains, kept, _ = self.draws.shape
         lines = [f"{self.functional}: {chains} chains x {kept} sweeps after {self.burn_in} of burn-in"]
         for i, (mean, stderr) in enumerate(zip(self.mean[:20], self.stderr[:20], strict=True)):
-            lines.append(f"  [{i}]  {mean:.6g} +- {stderr:.2g}")
+            error = ", the same in every sweep" if is_constant(mean, stderr) else f" +- {stderr:.2g}"
+            lines.append(f"  [{i}]  {rounded(mean, stderr)}{error}")
         if len(self.mean) > 20:
             lines.append(f"  ... and {len(self.mean) - 20} more components")
         return "\n".join(lines)
