@@ -29,7 +29,7 @@ from copartition.runs.sampling import advance_by
 from copartition.targets.base import Target
 
 CHAINS_A_START = 2
-DRAWS_A_BATCH = 25
+DRAWS_A_BATCH = 10
 UPDATES = 300_000  # of points, that every chain makes at least, up to the most sweeps
 LEAST_SWEEPS, MOST_SWEEPS = 100, 1_000
 LONGER = 4  # times, where chains disagree at first
