@@ -413,7 +413,7 @@ def test_asking_for_less_does_not_hide_that_a_run_was_interrupted(tmp_path):
     path = tmp_path / "run.db"
     how = {"burn_in": 1, "min_sweeps": 3, "lag": 1, "store": path}
     cp.estimate(target, cp.n_clusters(), replicates=40, **how)
-    without(path, 3, 17, 30)
+    without(path, 3, 38, 39)
     assert not cp.estimate(target, cp.n_clusters(), replicates=10, **how).is_biased  # all of these have ended
     loaded = cp.Estimate.load(path)
     assert (loaded.wanted, loaded.unfinished, loaded.under_way) == (40, 2, None)
