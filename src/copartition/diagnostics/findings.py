@@ -378,7 +378,7 @@ def _number(e: Replicates) -> list[Finding]:
     if len(e.values) < FEWEST_FOR_INTERVAL:
         text = (
             f"There are only {len(e.values)} replicates. The standard error is rough, and there is no interval: from "
-            "so few it would often miss."
+            "so few it may miss far more often than it says."
         )
         found.append(Finding(CAUTION, "Few replicates", text, f"Run at least {FEWEST_FOR_INTERVAL} replicates."))
     if not e.made_by.get("precision", {}).get("reached", True):
