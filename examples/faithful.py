@@ -26,7 +26,7 @@ from copartition.view.palette import INK, MUTED, dots_of
 SHADES = [0.95, 0.9, 0.84, 0.77, 0.68, 0.56]
 
 
-def main(folder: Path = Path("out"), replicates: int = 50, cells: int = 40) -> None:
+def main(folder: Path = Path("out"), replicates: int = 100, cells: int = 40) -> None:
     """Write the picture into a folder."""
     eruptions = faithful()
     posterior = cp.Mixture(eruptions, cp.NormalInverseWishart())

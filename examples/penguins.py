@@ -30,7 +30,7 @@ MEASURED = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g
 MARKERS = {"Adelie": "o", "Chinstrap": "^", "Gentoo": "s"}
 
 
-def main(folder: Path = Path("out"), replicates: int = 30) -> None:
+def main(folder: Path = Path("out"), replicates: int = 100) -> None:
     """Write the picture into a folder."""
     penguins = load_penguins()
     columns = cp.Columns([(MEASURED, cp.NormalInverseGamma()), (["island", "sex"], cp.Categorical())])
