@@ -81,7 +81,7 @@ def fill_in_sequence(model, law, chain, random, order):
 
 @outline
 def fill_by_prior(model, law, chain, random, order):
-    """Do the same by the prior alone."""
+    """Do the same by the prior alone; a loop of its own, so that a start in sequence compiles nothing of it."""
     shuffle(order, random)
     simple = draw_simple(model, random)
     for position in range(len(order)):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from copartition.diagnostics.averages import averages_at_most, averages_of_replicates, belonging, joined_pairs, square
-from copartition.diagnostics.findings import Finding, findings_of
+from copartition.diagnostics.findings import WIDE, Finding, findings_of
 from copartition.diagnostics.search import from_similarity
 from copartition.display import Displayed, draw, frame_of
 from copartition.extras import needed
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 LOSSES = ("vi", "binder")
 METRICS = {"vi": ("vi", 1.0), "binder": ("hamming", 2.0)}  # the distance whose mean, divided, is the expected loss
 UNSURE = 0.7  # a point that is with the others of its cluster less often than this is worth a look
-WIDE = 0.5  # interval of the share of pairs in dispute that says nothing
-OUTSIDE = 0.01  # of 0 to 1, that the same share may lie by chance; of the share of joined pairs five times that
+OUT_OF_RANGE = 0.01  # of 0 to 1, that the same share may lie by chance; of the share of joined pairs five times that
 SPREAD = 0.2  # share of joined pairs in dispute from which on one clustering does not stand for the posterior
 
 
@@ -129,7 +128,8 @@ class Consensus(Displayed):
     @property
     def has_answer(self) -> bool:
         """Whether its figures make sense: shares of pairs that are between 0 and 1, and known to better than 0.5."""
-        is_share = -OUTSIDE <= self.disagreement <= 1.0 + OUTSIDE and abs(self.spread - 0.5) <= 0.5 + 5.0 * OUTSIDE
+        is_share = -OUT_OF_RANGE <= self.disagreement <= 1.0 + OUT_OF_RANGE
+        is_share &= abs(self.spread - 0.5) <= 0.5 + 5.0 * OUT_OF_RANGE
         return is_share and not 2.0 * 1.96 * self.disagreement_stderr > WIDE
 
     @property

@@ -27,7 +27,7 @@ BATCHES = 4  # of the second half of a chain
 FALSE_ALARM = 1e-4
 MATTERS = 0.5
 SHARE_MATTERS = 0.035
-ROUNDING = 1e-9  # relative to a mean, which matters never
+NEGLIGIBLE = 1e-9  # relative to a mean, which matters never
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _matters(answer: Answer, values: np.ndarray) -> np.ndarray | float:
     if answer.are_shares:
         return SHARE_MATTERS
     along = np.sqrt(values.var(axis=(1, 2)).mean(axis=0))
-    return np.maximum(MATTERS * np.maximum(along, answer.sd), ROUNDING * (1.0 + np.abs(answer.mean)))
+    return np.maximum(MATTERS * np.maximum(along, answer.sd), NEGLIGIBLE * (1.0 + np.abs(answer.mean)))
 
 
 def _disagree(batches: np.ndarray, matters: np.ndarray | float, answer: Answer | None = None) -> bool:
@@ -133,6 +133,6 @@ def _worst(answer: Answer, batches: np.ndarray) -> str:
     """Return what chains say of the component on which they differ most."""
     means = batches.mean(axis=1)
     gaps = np.abs(means - answer.mean).max(axis=0)
-    worst = int(np.argmax(gaps if answer.are_shares else gaps / np.maximum(answer.sd, ROUNDING * (1.0 + gaps))))
+    worst = int(np.argmax(gaps if answer.are_shares else gaps / np.maximum(answer.sd, NEGLIGIBLE * (1.0 + gaps))))
     told = ", ".join(f"{value:.3g}" for value in means[:, worst])
     return f"{answer.components[worst]} is {answer.mean[worst]:.3g} in this run and {told} in theirs"

@@ -29,7 +29,6 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "step": job.step.resolved.described(),
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
-        "same_start": job.start.is_fixed,
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from copartition.diagnostics.findings import OUTSIDE
 from copartition.names import are_shares
 from copartition.results import Draws, Replicates
 from copartition.validation import confidence, integer, shorten
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 STRETCHES = 60  # dots of a line
 DECADE = 10.0
-OUTSIDE = 0.05  # by which probabilities may lie outside 0 to 1 before a line shows where 1 is
 
 
 def running(e: Replicates, component: int = 0, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
