@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -42,13 +43,20 @@ class Estimate(Replicates):
     True
     """
 
-    def inefficiency(self, reference: Sample) -> efficiency.Inefficiency:
+    variance_of_chain: Callable[[], Estimate] | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"variance_of_chain": None}  # it knows the target, with all data
+
+    def inefficiency(self, reference: Sample | Estimate | None = None) -> efficiency.Inefficiency:
         """Return how many times the work of ordinary chains the same precision takes with this estimate's settings.
 
         Parameters
         ----------
-        reference : Sample
-            Ordinary chains with the same functional, long enough for their variance to be known.
+        reference : Sample or Estimate, optional
+            Ordinary chains with the same functional, long enough for their variance to be known; or what
+            `asymptotic_variance` returns. Left out, `asymptotic_variance` is run here, for chains that make the same
+            step; an estimate that was read from a file has no target to run it for.
 
         Examples
         --------
@@ -58,7 +66,18 @@ class Estimate(Replicates):
         >>> s = cp.sample(posterior, cp.n_clusters(), sweeps=5000, seed=1)
         >>> bool(0.5 < e.inefficiency(s).sweeps[0] < 2.0)
         True
+        >>> bool(0.5 < e.inefficiency().sweeps[0] < 2.0)
+        True
         """
+        if reference is None:
+            efficiency.check_spread(self)
+            self.all_values("inefficiency")
+            if self.variance_of_chain is None:
+                raise ValueError(
+                    "inefficiency must be given a reference, what sample or asymptotic_variance returns, where an "
+                    "estimate does not know its target: it was read from a file, or is not from estimate."
+                )
+            reference = self.variance_of_chain()
         return efficiency.inefficiency(self, reference)
 
     def trimmed_mean(self, proportion: float = 0.01, level: float = 0.95) -> robust.RobustSummary:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,12 +50,67 @@ class Inefficiency:
         return "\n".join(lines)
 
 
-def inefficiency(e: Replicates, reference: Draws) -> Inefficiency:
+def variance_name(functional: str) -> str:
+    """Return the name of the asymptotic variance of a functional, as `copartition.asymptotic_variance` gives it."""
+    return f"asymptotic_variance({functional})"
+
+
+class Ordinary(NamedTuple):
+    """What ordinary chains do.
+
+    Attributes
+    ----------
+    variance : float64 array (components)
+        Their asymptotic variance.
+    relative_error : float64 array (components)
+        Of it.
+    seconds_a_sweep : float
+        CPU time.
+    """
+
+    variance: np.ndarray
+    relative_error: np.ndarray
+    seconds_a_sweep: float
+
+
+def inefficiency(e: Replicates, reference: Draws | Replicates) -> Inefficiency:
     """Compare the work of an estimate with that of ordinary chains; see `Estimate.inefficiency`."""
-    if not hasattr(reference, "draws"):
-        raise TypeError(f"reference must be what sample returns, got {shorten(reference)}.")
+    if not hasattr(reference, "draws") and not is_variance(reference):
+        raise TypeError(f"reference must be what sample or asymptotic_variance returns, got {shorten(reference)}.")
+    check_spread(e)
+    if isinstance(reference, Replicates):
+        parts, ordinary = _from_variances(e, reference)
+    else:
+        parts, ordinary = _from_draws(e, reference)
+    values = np.concatenate([part.all_values("inefficiency") for part in parts], axis=1)
+    deviation = (values - values.mean(axis=0)) ** 2
+    variance = values.var(axis=0, ddof=1)
+    cost, seconds = e.sweeps.mean(), e.seconds.mean()
+    by_chain = np.where(ordinary.variance > 0, ordinary.variance, np.nan)
+    in_sweeps = cost * variance / by_chain
+    # The influence of one replicate on (mean cost) x (variance), and the error of the ordinary chains' variance.
+    influence = (e.sweeps[:, None] - cost) * variance + cost * (deviation - variance)
+    error = influence.std(axis=0, ddof=1) / np.sqrt(len(influence)) / by_chain
+    return Inefficiency(
+        sweeps=in_sweeps,
+        seconds=seconds * variance / (by_chain * ordinary.seconds_a_sweep),
+        stderr=np.hypot(error, in_sweeps * ordinary.relative_error),
+        components=parts[0].components if len(parts) == 1 else [name for part in parts for name in part.components],
+    )
+
+
+def check_spread(e: Replicates) -> None:
+    """Refuse an estimate whose variance cannot be told."""
     if len(e.values) < 2:
         raise ValueError("inefficiency needs at least two replicates, got one.")
+
+
+def is_variance(reference: Any) -> bool:
+    """Tell whether it is what `copartition.asymptotic_variance` returns."""
+    return isinstance(reference, Replicates) and "seconds_a_sweep" in reference.made_by
+
+
+def _from_draws(e: Replicates, reference: Draws) -> tuple[list[Replicates], Ordinary]:
     same = [part for part in e.parts() if list(part.components) == list(reference.components)]
     part = same[0] if same else e.select(reference.functional)
     components = len(part.components)
@@ -62,21 +118,21 @@ def inefficiency(e: Replicates, reference: Draws) -> Inefficiency:
         raise ValueError(
             f"reference must have {components} components as the estimate has, got {reference.draws.shape[2]}."
         )
-    values = part.all_values("inefficiency")
-    deviation = (values - part.mean) ** 2
-    variance = values.var(axis=0, ddof=1)
-    cost, seconds = part.sweeps.mean(), part.seconds.mean()
     chains, kept, _ = reference.draws.shape
     seconds_a_sweep = reference.seconds.sum() / (chains * (kept + reference.burn_in))
-    ordinary = asymptotic_variance(reference.draws)
-    ordinary = np.where(ordinary > 0, ordinary, np.nan)
-    in_sweeps = cost * variance / ordinary
-    # The influence of one replicate on (mean cost) x (variance), and the error of the ordinary chains' variance.
-    influence = (part.sweeps[:, None] - cost) * variance + cost * (deviation - variance)
-    error = influence.std(axis=0, ddof=1) / np.sqrt(len(influence)) / ordinary
-    return Inefficiency(
-        sweeps=in_sweeps,
-        seconds=seconds * variance / (ordinary * seconds_a_sweep),
-        stderr=np.hypot(error, in_sweeps * relative_error(reference.draws)),
-        components=part.components,
-    )
+    error = np.full(components, relative_error(reference.draws))
+    return [part], Ordinary(asymptotic_variance(reference.draws), error, float(seconds_a_sweep))
+
+
+def _from_variances(e: Replicates, reference: Replicates) -> tuple[list[Replicates], Ordinary]:
+    if reference.made_by["fingerprint"] != e.made_by["fingerprint"]:
+        raise ValueError("reference must be of the same target as the estimate, got the variance of another one's chains.")
+    of = {part.functionals[0]["name"]: part for part in reference.parts()}
+    parts = [part for part in e.parts() if variance_name(part.functionals[0]["name"]) in of]
+    if not parts:
+        names = ", ".join(about["name"] for about in e.functionals)
+        raise ValueError(f"reference must be of a functional of the estimate, {names}, got {', '.join(of)}.")
+    matching = [of[variance_name(part.functionals[0]["name"])] for part in parts]
+    mean, stderr = (np.concatenate([getattr(one, name) for one in matching]) for name in ("mean", "stderr"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return parts, Ordinary(mean, stderr / mean, reference.made_by["seconds_a_sweep"])

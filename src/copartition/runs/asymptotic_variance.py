@@ -1,0 +1,352 @@
+"""The asymptotic variance of an ordinary chain, without bias, from pairs of chains that meet.
+
+For a step P with the stationary distribution pi, and h a functional, the variance of an average of h over n steps is
+v / n, about, with
+
+    v = 2 Cov(h, g) - Var(h),
+
+where g solves the Poisson equation g - Pg = h - E[h] and covariances are under pi. Two chains that run together from
+states x and y until they meet give G(x, y), the sum of h(X_t) - h(Y_t), which has the expectation g(x) - g(y): see
+`copartition.core.differences`. With x and y drawn from pi, independently of each other,
+
+    v = E[(h(x) - h(y)) (G(x, y) - (h(x) - h(y)))] + Var(h),      Var(h) = E[(h(x) - h(y))^2] / 2,
+
+because the covariance of two functions is half the expectation of the product of their differences. That is the
+estimator of Douc, Jacob, Lee and Vats (2022, "Solving the Poisson equation using coupled Markov chains") in a symmetric
+form. Theirs has a fixed state in the place of y; with both drawn from pi one pair tells 1.7 to 3 times as much
+(docs/trust.md), and there is no state to choose.
+
+Nobody can draw from pi. But a replicate of the unbiased estimator is a signed measure whose expectation is pi, and two
+independent ones, pi_1 and pi_2, make a signed measure of expectation pi x pi on pairs of states. A replicate here is two
+of those; `atoms` states are drawn from each, with probabilities proportional to the sizes of their weights, and one
+drawn from pi_1 makes a pair with one drawn from pi_2. With u and w their signed weights, which keep expectations as they
+are, and R = `atoms`,
+
+    v_hat = R sum_r u_r w_r (h(x_r) - h(y_r)) (G_r - (h(x_r) - h(y_r)))  +  1/2 sum_(r, s) u_r w_s (h(x_r) - h(y_s))^2 .
+
+The second sum is over all pairs of states, as it takes no chains.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from copartition.answers import Estimate
+from copartition.chains.chain import record_chain
+from copartition.chains.start import start_chain
+from copartition.chains.step import Step
+from copartition.core.random import stream
+from copartition.diagnostics.efficiency import variance_name
+from copartition.diagnostics.tuning import Tuned
+from copartition.functionals import Functional
+from copartition.partition import canonical
+from copartition.results import Outcomes
+from copartition.results.partitions import Partitions
+from copartition.runs.choice import Choice, How, check_how, choose, make_job
+from copartition.runs.description import describe, describe_look
+from copartition.runs.differences import PairRunner, States, prepare_differences
+from copartition.runs.everything import run_all
+from copartition.runs.memory import check_memory
+from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.powers import Pieces, each_piece, run_pieces
+from copartition.runs.replicates import Job, Runner
+from copartition.runs.sampling import advance_by, prepare_chains
+from copartition.runs.workers import Where
+from copartition.targets.base import Target
+from copartition.validation import flag, integer
+
+REPLICATES = 100
+# Pairs from atoms may cost so many times what the two replicates cost that they are atoms of. Measured with 1, 4, 16, 64
+# and 256 atoms (docs/trust.md): variance times CPU time is least where they cost 1.6 to 2.6 times as much.
+SHARE = 2.0
+LEAST_ATOMS, MOST_ATOMS = 16, 256
+PILOT_PAIRS = 16
+TIMED_UPDATES = 200_000  # of points, in each chain of the pilot
+CELLS = 4_000_000  # labels that are held at a time
+PART = int.from_bytes(b"variance", "big")  # of the key of random streams
+OF_MEASURES, OF_DRAWS, OF_PAIRS, OF_CHAINS, OF_PILOT = range(5)
+
+
+def asymptotic_variance(
+    target: Target,
+    functional: Functional | Sequence[Functional],
+    *,
+    replicates: int = REPLICATES,
+    atoms: int | None = None,
+    settings: Tuned | str | None = None,
+    step: Step | None = None,
+    seed: int = 0,
+    executor: Any = None,
+    progress: bool = False,
+    **how: Unpack[How],
+) -> Estimate:
+    """Estimate how variable the averages of an ordinary chain are, without bias.
+
+    The average of a functional over n sweeps of a chain, after a burn-in, has the variance v / n, about; this estimates
+    v for every component. No chain has to be long, and no length of batches has to be chosen. The variance is that of
+    the chain alone, which makes the same step; how two chains are coupled does not change it, only what it costs to
+    know it.
+
+    Parameters
+    ----------
+    target : Target
+        The posterior.
+    functional : Functional or sequence of Functional
+        Whose averages; up to four in one run.
+    replicates : int
+        Number of independent estimates. Each takes two replicates of `estimate`, and `atoms` pairs of chains that begin
+        where the chains of these have been and end when they meet.
+    atoms : int, optional
+        Left out, so many that these pairs take about twice as many sweeps as the two replicates, 16 to 256; a short
+        pilot finds out.
+    settings : Tuned or "auto", optional
+    step : Step, optional
+    seed : int
+    executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
+        As in `estimate`.
+    progress : bool
+        Show a progress bar.
+    **how
+        How chains run, see `How`.
+
+    Returns
+    -------
+    Estimate
+        Of ``asymptotic_variance(<name of the functional>)``. A single value may be negative; the mean is unbiased.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    >>> how = {"burn_in": 5, "min_sweeps": 50, "lag": 5, "seed": 1}
+    >>> v = cp.asymptotic_variance(posterior, cp.n_clusters(), replicates=200, **how)
+    >>> v.components
+    ['asymptotic_variance(n_clusters)']
+    >>> chain = cp.sample(posterior, cp.n_clusters(), sweeps=50_000, seed=1)
+    >>> bool(abs(v.mean[0] / chain.variance[0] - 1) < 0.2)
+    True
+    """
+    check_how(asymptotic_variance, how)
+    choice = choose(target, functional, how, step, settings, Where(executor, flag("progress", progress), seed))
+    return variance_of(target, functional, choice, (replicates, atoms), Where(executor, progress, seed))
+
+
+def variance_of(
+    target: Target,
+    functional: Functional | Sequence[Functional],
+    choice: Choice,
+    size: tuple[int, int | None],
+    where: Where,
+) -> Estimate:
+    """Return the asymptotic variance for chains of which all is decided.
+
+    Parameters
+    ----------
+    target, functional
+        See `asymptotic_variance`.
+    choice : Choice
+    size : tuple of int
+        Replicates and atoms, None for so many as pay.
+    where : Where
+    """
+    replicates = integer("replicates", size[0], 1)
+    job = make_job(target, functional, choice, where.seed, keeps_all=True)
+    check_memory(job, replicates)
+    atoms = None if size[1] is None else integer("atoms", size[1], 1)
+    affordable, seconds_a_sweep = _pilot(job, where)
+    task = VarianceJob(replace(job, functionals=(), keeps=atoms or affordable), job.functionals)
+    has_cap = job.settings.cap is not None
+    found = run_all(task, replicates, where.executor, where.progress, "replicates", has_cap)
+    description = describe(job, choice.init) | describe_look(choice.look) | {"wanted": replicates}
+    description["settings"] = description["settings"] | {"atoms": task.job.keeps}
+    description["functional"] = ", ".join(variance_name(f.name) for f in job.functionals)
+    description["functionals"] = [_about(f) for f in job.functionals]
+    description["seconds_a_sweep"] = seconds_a_sweep
+    return Estimate.of(Outcomes.joined(found), description)
+
+
+def _about(functional: Functional) -> dict[str, Any]:
+    """Return what the result says of the variance of a functional."""
+    about: dict[str, Any] = {"name": variance_name(functional.name), "size": functional.size}
+    return about if functional.size == 1 else about | {"components": [variance_name(one) for one in functional.components]}
+
+
+# --- the pilot -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PilotJob:
+    """Ordinary chains: some of their states, and how long their sweeps take."""
+
+    job: Job
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
+        """Run some chains, one after another, in this thread."""
+        prepare_chains(self.job.target, self.job.functionals[0], self.job.step, self.job.start)
+        return each_piece(self._run_one, numbers, pause)
+
+    def _run_one(self, number: int, pause: Pause) -> tuple[tuple[States, float], int]:
+        job, functional = self.job, self.job.functionals[0]
+        own, random = job.target.of_chain(), stream(job.seed, PART, OF_CHAINS, number)
+        chain = start_chain(own, job.start, random)
+        chain = advance_by(own, job.step, chain, random, job.settings.burn_in, Chunks(own.n_points), pause)
+        thin = -(-max(job.settings.min_sweeps, TIMED_UPDATES // own.n_points) // PILOT_PAIRS)
+        labels, values, seconds = [], [], 0.0
+        for _ in range(PILOT_PAIRS):
+            pause()
+            rows = np.zeros((thin, functional.size))
+            begin = time.thread_time()
+            chain = record_chain(own, job.step, chain, random, functional, rows)
+            seconds += time.thread_time() - begin
+            labels.append(canonical(chain.labels))
+            values.append(own.model.numbers.copy())
+        sweeps = thin * PILOT_PAIRS
+        return (States(np.array(labels), np.array(values)), seconds / sweeps), sweeps
+
+
+def _pilot(job: Job, where: Where) -> tuple[int, float]:
+    """Return how many atoms pay, and the CPU seconds of a sweep of an ordinary chain, the first functional included."""
+    (of_x, of_y), _, _ = run_pieces(PilotJob(job), 2, where.executor, False, "chains")
+    s, seconds_a_sweep = job.settings, float(of_x[1] + of_y[1]) / 2
+    states = States(*[np.concatenate(parts) for parts in zip(of_x[0], of_y[0], strict=True)])
+    begins = np.arange(2 * PILOT_PAIRS).reshape(2, -1).T
+    seeds = _words(job, OF_PILOT, 0, 4 * PILOT_PAIRS).reshape(-1, 4)
+    prepare_differences(job.target, job.functionals, job.step)
+    replicates = 2 * max(s.min_sweeps, s.lag)  # sweeps that they take at least
+    cap = min(s.max_sweeps, replicates)  # longer pairs are too long anyway
+    found = PairRunner(job.target, job.functionals, job.step, states, begins, seeds, cap).run(Pause())
+    pays = SHARE * replicates / (2.0 * max(1.0, float(found.steps.mean())))
+    return int(np.clip(round(pays), LEAST_ATOMS, MOST_ATOMS)), seconds_a_sweep
+
+
+# --- replicates ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VarianceJob:
+    """Replicates of the estimator of asymptotic variances.
+
+    Attributes
+    ----------
+    job : Job
+        Of the signed measures: without functionals, `keeps` is the number of atoms.
+    functionals : tuple of Functional
+    """
+
+    job: Job
+    functionals: tuple[Functional, ...]
+
+    def prepare(self) -> None:
+        """Compile what is going to be used."""
+        self.job.prepare()
+        prepare_differences(self.job.target, self.functionals, self.job.step)
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, None]:
+        """Run some replicates, one after another, in this thread."""
+        self.prepare()
+        at_once = max(1, CELLS // (2 * self.job.keeps * self.job.target.n_points))
+        parts = [self._run(numbers[i : i + at_once], pause) for i in range(0, len(numbers), at_once)]
+        return Outcomes.joined(parts), None
+
+    def _run(self, numbers: Sequence[int], pause: Pause) -> Outcomes:
+        begin = time.thread_time()
+        job, count = self.job, len(numbers)
+        runner = Runner(job, [(PART, OF_MEASURES, 2 * i + j) for i in numbers for j in range(2)])
+        runner.run(pause)
+        o = runner.outcomes()
+        states, weights, begins = _drawn(o.partitions, job, numbers)
+        seeds = np.concatenate([_words(job, OF_PAIRS, i, 4 * job.keeps).reshape(-1, 4) for i in numbers])
+        cap = job.settings.max_sweeps
+        found = PairRunner(job.target, self.functionals, job.step, states, begins, seeds, cap).run(pause)
+
+        def by_replicate(array: np.ndarray) -> np.ndarray:
+            return array.reshape(count, -1, *array.shape[1:])
+
+        values = [
+            combined(u, w, *ends)
+            for u, w, *ends in zip(*weights, *[by_replicate(array) for array in found[:3]], strict=True)
+        ]
+        seconds = by_replicate(o.seconds).sum(axis=1) + by_replicate(found.seconds).sum(axis=1)
+        seconds *= (time.thread_time() - begin) / seconds.sum()  # all that there was to do
+        met = by_replicate(o.met).all(axis=1) & by_replicate(found.met).all(axis=1)
+        return Outcomes(
+            indices=np.array(numbers, dtype=np.int64),
+            values=_checked(np.array(values)),
+            meeting_times=np.where(met, by_replicate(o.meeting_times).max(axis=1), cap),
+            met=met,
+            sweeps=by_replicate(o.sweeps).sum(axis=1) + 2 * by_replicate(found.steps).sum(axis=1),
+            seconds=seconds,
+        )
+
+
+def _drawn(kept: Partitions, job: Job, numbers: Sequence[int]) -> tuple[States, np.ndarray, np.ndarray]:
+    """Draw the states at which pairs begin; return them, their weights (2, replicates, atoms), and who begins where."""
+    first, all_weights = kept.first, kept.weights
+    weights, begins = np.zeros((2, len(numbers), job.keeps)), np.zeros((2, len(numbers), job.keeps), dtype=np.int64)
+    for place, i in enumerate(numbers):
+        random = np.random.default_rng(_words(job, OF_DRAWS, i, 4))
+        for j in range(2):
+            here = slice(first[2 * place + j], first[2 * place + j + 1])
+            chosen, weights[j, place] = drawn_by_weight(all_weights[here], job.keeps, random)
+            begins[j, place] = first[2 * place + j] + chosen
+    states = States(kept.labels.astype(np.int64), kept.hyperparameters)
+    return states, weights, begins.reshape(2, -1).T
+
+
+def drawn_by_weight(weights: np.ndarray, count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw so many of some states, and give them weights that keep the expectation of every weighted sum.
+
+    Systematic sampling with probabilities proportional to the sizes of the weights, in a random order.
+
+    Parameters
+    ----------
+    weights : float64 array
+        Of either sign.
+    count : int
+    random : numpy.random.Generator
+
+    Returns
+    -------
+    tuple of arrays
+        Which, and their weights: all of one size.
+    """
+    sizes = np.cumsum(np.abs(weights))
+    levels = sizes[-1] * (np.arange(count) + random.random()) / count
+    chosen = np.minimum(np.searchsorted(sizes, levels, side="right"), len(weights) - 1)
+    chosen = chosen[random.random(count).argsort()]
+    return chosen, np.sign(weights[chosen]) * sizes[-1] / count
+
+
+def combined(u: np.ndarray, w: np.ndarray, at_x: np.ndarray, at_y: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Return one unbiased estimate of the asymptotic variance of each component.
+
+    Parameters
+    ----------
+    u, w : float64 arrays (pairs)
+        Signed weights of the states x and y at which pairs begin.
+    at_x, at_y : float64 arrays (pairs, components)
+        Functionals at these.
+    totals : float64 array (pairs, components)
+        Sums of the differences of the pairs.
+    """
+    middle = (at_x.mean(axis=0) + at_y.mean(axis=0)) / 2
+    x, y = at_x - middle, at_y - middle  # of which only differences count: no digits are lost
+    correlated = len(u) * (u * w) @ ((x - y) * (totals - (x - y)))
+    squares = (u @ x**2 * w.sum() + u.sum() * (w @ y**2)) / 2
+    return correlated + squares - (u @ x) * (w @ y)
+
+
+def _words(job: Job, what: int, number: int, count: int) -> np.ndarray:
+    """Return random words that belong to one replicate."""
+    return np.random.SeedSequence(job.seed, spawn_key=(PART, what, number)).generate_state(count, np.uint64)
+
+
+def _checked(values: np.ndarray) -> np.ndarray:
+    if not np.isfinite(values).all():
+        raise ValueError(f"The functional must be a finite number, got {values[~np.isfinite(values)][0]}.")
+    return values
