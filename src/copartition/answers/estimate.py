@@ -263,7 +263,8 @@ class Estimate(Replicates):
         try:
             with store.snapshot():
                 outcomes, sums, unmet = store.read(), store.read_sums(), store.read_unmet()
+                partitions = store.read_partitions()
             moments = None if sums is None else Moments.of(sums, len(outcomes.indices), store.description)
-            return cls.of(outcomes, store.description, moments=moments, unmet=unmet)
+            return cls.of(outcomes, store.description, moments=moments, unmet=unmet, partitions=partitions)
         finally:
             store.close()

@@ -10,6 +10,7 @@ import numpy as np
 
 from copartition.display import Displayed
 from copartition.names import Names
+from copartition.results.partitions import Partitions
 from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
 from copartition.results.unmet import Unmet
 from copartition.validation import confidence, shorten
@@ -39,6 +40,8 @@ class Outcomes(NamedTuple):
         Under a cap: the averages of the first chain of each pair, without any correction.
     apart : tuple of Unmet
         Under a cap: pairs that did not meet, the first ones at least.
+    partitions : Partitions, optional
+        Those that were kept.
     """
 
     indices: np.ndarray
@@ -50,13 +53,17 @@ class Outcomes(NamedTuple):
     sums: Packed | None = None
     ordinary: np.ndarray | None = None
     apart: tuple[Unmet, ...] = ()
+    partitions: Partitions | None = None
 
     def first(self, count: int) -> Outcomes:
         """Return the first so many, without sums."""
         numbers = set(self.indices[:count].tolist())
         ordinary = None if self.ordinary is None else self.ordinary[:count]
         apart = tuple(one for one in self.apart if one.number in numbers)
-        return Outcomes._make([*[array[:count] for array in self[:6]], None, ordinary, apart])
+        kept = self.partitions
+        if kept is not None:
+            kept = kept.where(np.isin(kept.replicate, self.indices[:count]))
+        return Outcomes(*[array[:count] for array in self[:6]], ordinary=ordinary, apart=apart, partitions=kept)
 
     @classmethod
     def joined(cls, several: Sequence[Outcomes], below: int | None = None) -> Outcomes:
@@ -71,7 +78,7 @@ class Outcomes(NamedTuple):
         plain = [one.ordinary for one in several if len(one.indices)]
         known = [one for one in plain if one is not None]
         ordinary = np.concatenate(known)[order] if known and len(known) == len(plain) else None
-        return cls._make([*[array[order] for array in arrays], None, ordinary, ()])
+        return cls(*[array[order] for array in arrays], ordinary=ordinary)
 
     @classmethod
     def none(cls, components: int) -> Outcomes:
@@ -159,6 +166,8 @@ class Replicates(Displayed):
         With a cap: the ordinary average of the first chain of each pair from burn-in to horizon, without a correction.
     unmet : tuple of Unmet
         With a cap: the chains of pairs that did not meet, of twenty pairs at most.
+    partitions : Partitions, or None
+        Those that were kept, see `copartition.draw`.
     """
 
     values: np.ndarray
@@ -173,6 +182,7 @@ class Replicates(Displayed):
     moments: Moments | None = None
     ordinary_values: np.ndarray | None = None
     unmet: tuple[Unmet, ...] = ()
+    partitions: Partitions | None = None
 
     def __repr__(self) -> str:
         about = ", ".join(f"{f['name']} of size {f['size']}" for f in self.functionals)

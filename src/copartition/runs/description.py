@@ -30,6 +30,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
+        "per_replicate": job.keeps or None,
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
