@@ -99,10 +99,20 @@ class Moments(NamedTuple):
     stderr: np.ndarray
 
     @classmethod
-    def of(cls, sums: Sums, count: int, description: dict[str, Any]) -> Moments:
-        """Return what sums over so many replicates come to; uses up the sums, and takes no more room than they did."""
+    def of(cls, sums: Sums, count: int, description: dict[str, Any], unit: int | None = None) -> Moments:
+        """Return what sums over so many replicates come to; uses up the sums, and takes no more room than they did.
+
+        Parameters
+        ----------
+        sums : Sums
+        count : int
+        description : dict
+            Of the run, or of its functionals.
+        unit : int, optional
+            By which sums are divided; left out, the number of sweeps that a replicate averages over.
+        """
         mean, stderr = sums.totals.view(np.float64), sums.squares.view(np.float64)
-        for _, here, average, variance in moments_by_chunk(sums, count, description):
+        for _, here, average, variance in moments_by_chunk(sums, count, description, unit):
             mean[here] = average
             stderr[here] = np.sqrt(variance / max(count, 1))
         return cls(mean, stderr)
@@ -113,11 +123,11 @@ class Moments(NamedTuple):
 
 
 def moments_by_chunk(
-    sums: Sums, count: int, description: dict[str, Any]
+    sums: Sums, count: int, description: dict[str, Any], unit: int | None = None
 ) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray]]:
     """Yield mean and variance of the values that replicates have, chunk by chunk, with which functional and where."""
-    s = description["settings"]
-    sweeps = s["min_sweeps"] - s["burn_in"] + 1
+    if unit is None:
+        unit = description["settings"]["min_sweeps"] - description["settings"]["burn_in"] + 1
     begin = 0
     for number, about in enumerate(description["functionals"]):
         if not about.get("streamed"):
@@ -125,9 +135,9 @@ def moments_by_chunk(
         divisors = about.get("divisors")
         for a, b in chunks(about["size"]):
             here = slice(begin + a, begin + b)
-            unit = sweeps if divisors is None else sweeps * divisors[a:b]
+            scale = unit if divisors is None else unit * divisors[a:b]
             mean, variance = mean_and_variance(sums.totals[here], sums.squares[here], count)
-            yield number, here, mean / unit, variance / (unit * unit)
+            yield number, here, mean / scale, variance / (scale * scale)
         begin += about["size"]
 
 

@@ -49,7 +49,7 @@ from copartition.results.unmet import MOST, Course, Unmet, packed_arrays, unpack
 
 FORMAT = 4
 APPLICATION_ID = 0x636F7061  # "copa"
-IN_WORDS = {"assumptions", "source"}  # what the description says once more, for people, and where data were read
+IN_WORDS = {"assumptions", "hyperparameters", "names", "source"}  # what is there for people, and where data were read
 # What Python and NumPy say of bytes that are not what they should be; with checksums, that is not reached.
 UNREADABLE = (
     ArithmeticError,

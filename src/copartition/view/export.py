@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import xarray
 
     from copartition.results import Draws, Replicates
+    from copartition.results.partitions import Partitions
 
 COLUMNS = ("replicate", "meeting_time", "sweeps_to_meet", "met", "sweeps", "seconds")
 FORMATS = (".csv", ".parquet", ".nc", ".npz")
@@ -160,6 +161,45 @@ def _streamed_tree(part: Replicates) -> xarray.DataTree:
         coords = {key: (dimension, _called(part, at)) for key, at in zip("ij", _pairs_of(part), strict=True)}
     data = {"mean": (dimension, part.mean), "stderr": (dimension, part.stderr)}
     return xarray.DataTree(xarray.Dataset(data, coords=coords))
+
+
+def partition_columns(e: Replicates) -> dict[str, np.ndarray]:
+    """Return the table of partitions that were kept: replicate, weight, hyperparameters, and a column a point."""
+    kept = _partitions_of(e)
+    first = {"replicate": kept.replicate, "weight": kept.weights}
+    known = zip(e.made_by.get("hyperparameters", []), kept.hyperparameters.T, strict=True)
+    own = first | {_different([name], first)[0]: column for name, column in known}
+    names = _different([str(name) for name in _point_names(e, kept)], own)
+    return own | dict(zip(names, kept.labels.T, strict=True))
+
+
+def partitions_frame(e: Replicates) -> pandas.DataFrame:
+    """Return the partitions as a pandas DataFrame; see `WeightedPartitions.to_dataframe`."""
+    return needed("pandas", by="to_dataframe").DataFrame(partition_columns(e))
+
+
+def partitions_datatree(e: Replicates) -> xarray.DataTree:
+    """Return the partitions as a DataTree, as one chain; see `WeightedPartitions.to_datatree`."""
+    kept = _partitions_of(e)
+    values = {"labels": kept.labels[None], "weight": kept.weights[None], "replicate": kept.replicate[None]}
+    names = e.made_by.get("hyperparameters", [])
+    values |= {name: column[None] for name, column in zip(names, kept.hyperparameters.T, strict=True)}
+    return needed("arviz_base", by="to_datatree").from_dict(
+        {"posterior": values},
+        coords={"point": name_array(_point_names(e, kept))},
+        dims={"labels": ["point"]},
+        attrs={"/": {"made_by": _as_json(e.made_by), "biased": int(e.is_biased), "creation_library": "copartition"}},
+    )
+
+
+def _partitions_of(e: Replicates) -> Partitions:
+    if e.partitions is None:
+        raise ValueError("This run kept no partitions: make it with draw, or with --keep on the command line.")
+    return e.partitions
+
+
+def _point_names(e: Replicates, kept: Partitions) -> list[Any]:
+    return list(e.made_by.get("names") or range(kept.labels.shape[1]))
 
 
 def _as_json(made_by: dict[str, Any]) -> str:
