@@ -234,8 +234,9 @@ class Estimate(Replicates):
             if name != "coupling" and part is not None:
                 settings[name] = part["number"] if isinstance(part, dict) else part
         coupled = self.meeting_times - self.lag
+        asked = f" ({self.made_by['asked']} kept partitions of each)" if "asked" in self.made_by else ""
         lines.append(
-            f"{len(self.values)} replicates, {step['coupling']}, "
+            f"{len(self.values)} replicates{asked}, {step['coupling']}, "
             + ", ".join(f"{key} {value}" for key, value in settings.items())
         )
         lines.append(

@@ -217,6 +217,7 @@ def expectations(
     about = describe_functionals(bound)
     left_out = {"precision", "functional", "functional_fingerprint", "functionals"}
     made_by = {key: value for key, value in run.made_by.items() if key not in left_out} | about
+    made_by["asked"] = partitions.averaged
     joined = Moments(*[np.concatenate(parts) for parts in zip(*moments, strict=True)]) if moments else None
     return replace(
         Estimate(**{name: getattr(run, name) for name in run.__dataclass_fields__}),
@@ -225,6 +226,25 @@ def expectations(
         moments=joined,
         components=Names(about["functionals"]),
         made_by=made_by,
+    )
+
+
+def with_answers(run: Replicates, asked: Estimate) -> Estimate:
+    """Return an estimate of all that a run estimated, and of what was asked of its partitions afterwards."""
+    functionals = [*run.functionals, *asked.functionals]
+    several = [one.moments for one in (run, asked) if one.moments is not None]
+    moments = Moments(*[np.concatenate(parts) for parts in zip(*several, strict=True)]) if several else None
+    ordinary = None
+    if run.ordinary_values is not None and asked.ordinary_values is not None:
+        ordinary = np.concatenate([run.ordinary_values, asked.ordinary_values], axis=1)
+    about = {"functional": f"{run.made_by['functional']}, {asked.made_by['functional']}", "functionals": functionals}
+    return replace(
+        asked,
+        values=np.concatenate([run.values, asked.values], axis=1),
+        ordinary_values=ordinary,
+        moments=moments,
+        components=Names(functionals),
+        made_by=run.made_by | about,
     )
 
 

@@ -85,6 +85,11 @@ class WeightedPartitions(Displayed):
         return self._kept.replicate
 
     @property
+    def averaged(self) -> np.ndarray:
+        """Which partitions are of the average of their replicate, and not of its correction."""
+        return self._kept.is_averaged
+
+    @property
     def hyperparameters(self) -> np.ndarray:
         """Values of the unknown hyperparameters at each partition (partitions, hyperparameters)."""
         return self._kept.hyperparameters
@@ -151,18 +156,23 @@ class WeightedPartitions(Displayed):
         return expectations(self.run, self.target, wanted, threads, flag("progress", progress))
 
     def split(self, chosen: np.ndarray) -> Self:
-        """Return the partitions of some replicates, for which `chosen` is True; of the run, what is kept one by one."""
+        """Return the partitions of some replicates, for which `chosen` is True, numbered anew from 0 on.
+
+        Of what was estimated meanwhile only what is kept replicate by replicate is left.
+        """
         r = self.run
-        numbers = np.flatnonzero(chosen) if r.numbers is None else r.numbers[chosen]
+        before = np.flatnonzero(chosen) if r.numbers is None else r.numbers[chosen]
+        count = len(before)
         arrays = ("values", "meeting_times", "met", "sweeps", "seconds")
         own: dict[str, Any] = {name: getattr(r, name)[chosen] for name in arrays}
         own["ordinary_values"] = None if r.ordinary_values is None else r.ordinary_values[chosen]
-        own["unmet"] = tuple(one for one in r.unmet if one.number in set(numbers.tolist()))
+        places = {int(number): place for place, number in enumerate(before)}
+        own["unmet"] = tuple(one._replace(number=places[one.number]) for one in r.unmet if one.number in places)
         functionals = [about for about in r.functionals if not about.get("streamed")]
-        made_by = {key: value for key, value in r.made_by.items() if key not in ("wanted", "under_way")}
-        made_by |= {"functionals": functionals}
-        kept = self._kept.where(np.isin(self._kept.replicate, numbers))
-        run = Estimate(components=Names(functionals), made_by=made_by, numbers=numbers, partitions=kept, **own)
+        made_by = r.made_by | {"functionals": functionals, "wanted": count + r.unfinished}
+        kept = self._kept.where(np.isin(self._kept.replicate, before))
+        kept = kept._replace(replicate=np.searchsorted(before, kept.replicate))
+        run = Estimate(components=Names(functionals), made_by=made_by, numbers=np.arange(count), partitions=kept, **own)
         return replace(self, run=run)
 
     # --- to other programs -------------------------------------------------------------------------------------------
@@ -193,7 +203,7 @@ class WeightedPartitions(Displayed):
         >>> d.to_matrix().shape
         (160, 3)
         """
-        return self.labels[self._kept.is_averaged].astype(np.int64) + 1
+        return self.labels[self.averaged].astype(np.int64) + 1
 
     @classmethod
     def load(cls, path: str | Path, target: Target | None = None) -> Self:
@@ -234,7 +244,7 @@ class WeightedPartitions(Displayed):
 
     def summary(self) -> str:
         """Return a few lines for a person to read."""
-        corrected = len(np.unique(self.replicate[~self._kept.is_averaged]))
+        corrected = len(np.unique(self.replicate[~self.averaged]))
         count = len(self.run.values)
         lines = [
             f"{len(self):,} partitions of {self.labels.shape[1]:,} points from {count:,} replicates: "
@@ -254,6 +264,7 @@ def draw(
     replicates: int | None = None,
     per_replicate: int = PER_REPLICATE,
     target_stderr: float | None = None,
+    target_relative: float | None = None,
     settings: Tuned | str | None = "auto",
     step: Step | None = None,
     seed: int = 0,
@@ -277,6 +288,8 @@ def draw(
         Partitions that are kept of each replicate, evenly spaced; besides, those that correct it, if any do.
     target_stderr : float, optional
         Run until the standard errors of all components of `functional` are this small.
+    target_relative : float, optional
+        The same, in multiples of the largest mean of each functional.
     settings : Tuned, "auto" or None
         How replicates are run, see `estimate`: ``"auto"`` lets a pilot choose. If the store of an earlier call is gone
         on with, its settings are taken.
@@ -304,7 +317,7 @@ def draw(
     array([0, 0, 1])
     """
     check_how(draw, how)
-    rule = stopping_rule(replicates, target_stderr, None)
+    rule = stopping_rule(replicates, target_stderr, target_relative)
     if not callable(progress):
         flag("progress", progress)
     wanted = [n_clusters(), largest_clusters(3)] if functional is None else functional

@@ -245,12 +245,12 @@ def cluster_columns(
 
 def _check_has(e: Replicates, what: str) -> None:
     """Refuse clusters or pairs of a run that was not about them."""
-    if what in ("replicates", "summary") or is_about_one(e):
+    if what in ("replicates", "summary", "partitions") or is_about_one(e):
         return
     if not any(about["name"] == "co_clustering" for about in e.functionals):
         raise ValueError(
-            f"This run does not hold {what}: it was not asked which points are together. Run it with --functional "
-            "together (in Python co_clustering())."
+            f"This run does not hold {what}: it was not asked which points are together, and kept no partitions. "
+            "Run it with --keep 16 (in Python draw), or with --functional together (co_clustering())."
         )
 
 
@@ -270,7 +270,8 @@ def write(
     what : str
         ``"replicates"``: a row a replicate, of what is kept. ``"summary"``: a row a component, mean, standard error
         and interval. ``"clusters"``: a row a point, with its cluster in the consensus. ``"pairs"``: a row a pair of
-        points, with the probability that they are together. NetCDF has replicates, and what is streamed. Points go by
+        points, with the probability that they are together. ``"partitions"``: a row a partition that was kept, with its
+        weight and a column a point. NetCDF has replicates, and what is streamed; or partitions. Points go by
         their names, where they have any; where two are the same, by their numbers, and clusters have the names beside
         them as ``index``.
     beside : mapping, optional
@@ -287,9 +288,11 @@ def write(
         _write_sparse(e, file)
         return
     if kind == ".nc":
-        if what != "replicates":
-            raise ValueError(f"{str(path)!r}: netCDF holds replicates; write the {what} as CSV or Parquet.")
-        _write_netcdf(e, file)
+        if what not in ("replicates", "partitions"):
+            raise ValueError(
+                f"{str(path)!r}: netCDF holds replicates or partitions; write the {what} as CSV or Parquet."
+            )
+        _write_netcdf(e, file, datatree if what == "replicates" else partitions_datatree)
         return
     _check_has(e, what)
     tables: dict[str, Callable[..., dict[str, np.ndarray]]] = {
@@ -297,6 +300,7 @@ def write(
         "summary": summary_columns,
         "clusters": partial(cluster_columns, beside=beside),
         "pairs": pair_columns,
+        "partitions": partition_columns,
     }
     columns = tables[what](e)
     if kind == ".csv":
@@ -367,7 +371,7 @@ def _is_exact(text: str) -> bool:
     return Decimal(f"{number:.{len(wanted.as_tuple().digits) - 1}e}") == wanted
 
 
-def _write_netcdf(e: Replicates, file: Path) -> None:
+def _write_netcdf(e: Replicates, file: Path, tree_of: Callable[[Replicates], xarray.DataTree]) -> None:
     for module in ("h5netcdf", "arviz_base"):
         needed(module, by=repr(str(file)))
-    datatree(e).to_netcdf(file, engine="h5netcdf")
+    tree_of(e).to_netcdf(file, engine="h5netcdf")
