@@ -49,6 +49,7 @@ from copartition.runs.choice import How
 from copartition.runs.comparing import compare
 from copartition.runs.consensus import consensus
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
+from copartition.runs.drawing import WeightedPartitions, draw
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.evidence import log_evidence
 from copartition.runs.meeting import meeting_times
@@ -151,6 +152,7 @@ __all__ = [
     "Tuned",
     "TuningError",
     "Unknowns",
+    "WeightedPartitions",
     "__version__",
     "begin_cluster",
     "block_matrix",
@@ -163,6 +165,7 @@ __all__ = [
     "conditional",
     "consensus",
     "distance_to",
+    "draw",
     "draw_numbers",
     "edge_probability",
     "enter_cluster",

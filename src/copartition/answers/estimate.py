@@ -253,8 +253,9 @@ class Estimate(Replicates):
             if name != "coupling" and part is not None:
                 settings[name] = part["number"] if isinstance(part, dict) else part
         coupled = self.meeting_times - self.lag
+        asked = f" ({self.made_by['asked']} kept partitions of each)" if "asked" in self.made_by else ""
         lines.append(
-            f"{len(self.values)} replicates, {step['coupling']}, "
+            f"{len(self.values)} replicates{asked}, {step['coupling']}, "
             + ", ".join(f"{key} {value}" for key, value in settings.items())
         )
         lines.append(
@@ -282,7 +283,8 @@ class Estimate(Replicates):
         try:
             with store.snapshot():
                 outcomes, sums, unmet = store.read(), store.read_sums(), store.read_unmet()
+                partitions = store.read_partitions()
             moments = None if sums is None else Moments.of(sums, len(outcomes.indices), store.description)
-            return cls.of(outcomes, store.description, moments=moments, unmet=unmet)
+            return cls.of(outcomes, store.description, moments=moments, unmet=unmet, partitions=partitions)
         finally:
             store.close()

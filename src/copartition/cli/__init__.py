@@ -1,10 +1,11 @@
-"""The command line: ``copartition estimate | meet | tune | compare | report | export | paper | cells``."""
+"""The command line: ``copartition estimate | ask | meet | tune | compare | report | export | paper | cells``."""
 
 from __future__ import annotations
 
 import click
 
 import copartition as cp
+from copartition.cli.asking import ask
 from copartition.cli.compare import compare
 from copartition.cli.estimate import estimate
 from copartition.cli.meet import meet
@@ -19,5 +20,5 @@ def main() -> None:
     """Unbiased posterior expectations over clusterings."""
 
 
-for command in (estimate, meet, tune, compare, report, export, paper, cells):
+for command in (estimate, ask, meet, tune, compare, report, export, paper, cells):
     main.add_command(command)

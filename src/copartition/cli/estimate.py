@@ -14,8 +14,9 @@ import click
 import numpy as np
 
 import copartition as cp
+from copartition.cli.asking import as_dict
 from copartition.cli.model import functional_of, functional_option, model_options, moving_of, one_sentence_errors
-from copartition.cli.posterior import data_line, posterior_of
+from copartition.cli.posterior import data_line, posterior_in, posterior_of
 from copartition.extras import needed
 
 
@@ -38,6 +39,13 @@ from copartition.extras import needed
 @click.option("--min-sweeps", type=int, help="Sweep up to which a replicate averages, met or not.  [default: 500]")
 @click.option("--max-sweeps", type=int, help="A cap; pairs that reach it make the result biased.")
 @click.option("--store", type=click.Path(), help="A file that keeps every replicate; the same command goes on with it.")
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Keep N partitions of every replicate in the store, 16 are enough: then copartition ask, export --clusters "
+    "and report answer whatever is asked later.",
+)
 @click.option("--dask", help="Address of a running Dask cluster, for instance tcp://host:8786.")
 @click.option("--processes", is_flag=True, help="Run on processes instead of threads.")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads.  [default: as many as processors]")
@@ -48,6 +56,7 @@ def estimate(
     target_relative: float | None,
     tuned: bool,
     store: str | None,
+    keep: int | None,
     **options: Any,
 ) -> None:
     """Estimate expectations under the posterior of a clustering, without bias.
@@ -59,35 +68,32 @@ def estimate(
     with one_sentence_errors():
         if store is not None and not store.strip():
             raise click.UsageError(f"--store must be the name of a file, got {store!r}.")
+        if keep is not None and store is None:
+            raise click.UsageError("--keep goes with --store, the file in which partitions are kept.")
         target = posterior_of(options)
         moving, wanted = moving_of(options), [functional_of(text, target.names) for text in functionals]
         click.echo(data_line(options, target), err=options["as_json"])
-        if store is not None and not any(text.startswith("together") for text in functionals):
-            click.echo("The store will hold no labels: export --clusters needs --functional together.", err=True)
+        if keep is not None:
+            target.source = (target.source or {}) | {"options": posterior_in(options)}
+        elif store is not None and not any(text.startswith("together") for text in functionals):
+            click.echo("The store will hold no labels: export --clusters needs --keep 16.", err=True)
         try:
             with _executor(options) as executor, _warnings_as_lines():
                 t = None
                 if tuned:
                     t = cp.tune(target, wanted, seed=options["seed"], executor=executor, progress=True, **moving)
-                e = cp.estimate(
-                    target,
-                    wanted,
-                    replicates=replicates,
-                    target_stderr=target_stderr,
-                    target_relative=target_relative,
-                    settings=t,
-                    seed=options["seed"],
-                    executor=executor,
-                    store=store,
-                    progress=True,
-                    **{name: options[name] for name in ("burn_in", "min_sweeps", "lag", "max_sweeps")},
-                    **moving,
-                )
+                how = {name: options[name] for name in ("burn_in", "min_sweeps", "lag", "max_sweeps")}
+                how |= {"target_stderr": target_stderr, "target_relative": target_relative, "settings": t, **moving}
+                how |= {"replicates": replicates, "seed": options["seed"], "executor": executor, "store": store}
+                if keep is None:
+                    e = cp.estimate(target, wanted, progress=True, **how)
+                else:
+                    e = cp.draw(target, wanted, per_replicate=keep, progress=True, **how).run
         except KeyboardInterrupt:
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
             sys.exit(130)
     if options["as_json"]:
-        found = _as_json(e) | ({} if t is None else {"tuned": {"reasons": t.reasons}})
+        found = as_dict(e) | ({} if t is None else {"tuned": {"reasons": t.reasons}})
         click.echo(json.dumps(found, default=np.ndarray.tolist))
         return
     if t is not None:
@@ -136,54 +142,3 @@ def _executor(options: dict[str, Any]) -> Iterator[Any]:
         raise ValueError(f"--dask: no scheduler answers at {dask!r} ({error}).") from None
     with client:
         yield client
-
-
-def _numbers(values: np.ndarray) -> list[float | None]:
-    """Return numbers as JSON has them: it knows no NaN."""
-    return [value if np.isfinite(value) else None for value in values.tolist()]
-
-
-def _unmet_json(e: cp.Estimate) -> dict[str, Any]:
-    """Return what is told of pairs that did not meet."""
-    if not e.censored:
-        return {}
-    found: dict[str, Any] = {}
-    if e.ordinary is not None:
-        kept = [part.ordinary for part in e.parts() if not part.streamed and part.ordinary is not None]
-        found["ordinary"] = {
-            name: [value for one in kept for value in _numbers(getattr(one, name))] for name in ("mean", "stderr")
-        }
-    if (agreement := e.agreement) is not None:
-        found["agreement"] = {
-            "verdict": agreement.verdict,
-            "pairs": len(agreement.numbers),
-            "in_different_modes": agreement.apart,
-            "rand_between": _numbers(agreement.rand_between),
-            "rand_within": _numbers(agreement.rand_within),
-            "rand_of_halves": agreement.rand_of_halves,
-            "log_density": [_numbers(row) for row in agreement.log_density],
-            "n_clusters": [_numbers(row) for row in agreement.n_clusters],
-        }
-    return found
-
-
-def _as_json(e: cp.Estimate) -> dict[str, Any]:
-    """Return all of an estimate but what is streamed, of which only the names are told: `export` writes it."""
-    kept = [part for part in e.parts() if not part.streamed]
-    ends = [part.interval() for part in kept]
-    low, high = (np.concatenate([np.zeros(0), *[pair[i] for pair in ends]]) for i in (0, 1))
-    return {
-        "components": [name for part in kept for name in part.components],
-        "mean": [value for part in kept for value in part.mean.tolist()],
-        "stderr": [value for part in kept for value in _numbers(part.stderr)],
-        "interval": {"level": 0.95, "low": _numbers(low), "high": _numbers(high)},
-        "streamed": e.streamed,
-        "replicates": len(e.values),
-        "censored": e.censored,
-        "biased": e.is_biased,
-        **_unmet_json(e),
-        "warnings": e.warnings,
-        "sweeps": int(e.sweeps.sum()),
-        "seconds": float(e.seconds.sum()),
-        "made_by": e.made_by,
-    }

@@ -92,8 +92,15 @@ def posterior_options() -> list[Callable[..., Any]]:
     ]
 
 
+def posterior_in(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the options that say what the posterior is, for a file: `posterior_of` makes it again."""
+    known = {"data", "example", *OF_TABLES, *OF_CELLS, *OPTIONS, "prior", "alpha", "discount", "components", "gamma"}
+    return {name: value for name, value in options["given"].items() if name in known}
+
+
 def posterior_of(options: dict[str, Any]) -> cp.Mixture | cp.BlockModel:
     """Return the posterior that the options describe; what was taken for what is left in the options."""
+    options["given"] = dict(options)  # before columns that were found stand in the place of those that were asked for
     options["notes"] = []
     if options["example"] and options["data"]:
         raise click.UsageError("Give either DATA or --example, not both.")

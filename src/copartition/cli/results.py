@@ -7,25 +7,34 @@ from pathlib import Path
 import click
 
 import copartition as cp
+from copartition.cli.asking import load_partitions, with_more
 from copartition.cli.model import one_sentence_errors, writing
 from copartition.datasets.tables import columns_of
 from copartition.view import export as files
+
+FEWEST = 4  # replicates for a consensus of partitions
 
 
 @click.command()
 @click.argument("run", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), default="report.html", show_default=True, help="The page.")
 @click.option("--title", help="Head of the page.  [default: the name of the run]")
-def report(run: str, output: str, title: str | None) -> None:
+@click.option("--functional", "functionals", multiple=True, help="Of a run with --keep: what the page shows besides.")
+def report(run: str, output: str, title: str | None, functionals: tuple[str, ...]) -> None:
     """Write a page about a run: can it be trusted, what does it say, how was it made.
 
     RUN is the file that was given to copartition estimate as --store, finished or not. The page is one file that works
-    offline.
+    offline. Of a run that kept partitions (--keep) it shows the clusters, whatever was estimated at first.
     """
     with one_sentence_errors():
         e = _load(run)
+        shown: cp.Estimate | cp.Consensus = e
+        if e.partitions is not None and len(e.values) >= FEWEST:
+            shown = with_more(load_partitions(run), functionals)
+        elif functionals:
+            raise ValueError(f"--functional goes with a run that kept partitions, and {run!r} holds none.")
         with writing(output, e.made_by.get("source")):
-            cp.write_report(e, output, Path(run).name if title is None else title)
+            cp.write_report(shown, output, Path(run).name if title is None else title)
     click.echo(f"Wrote {output}.")
 
 
@@ -37,6 +46,7 @@ def report(run: str, output: str, title: str | None) -> None:
 @click.option("--summary", "what", flag_value="summary", help="A row a component, with mean and interval.")
 @click.option("--clusters", "what", flag_value="clusters", help="A row a point, with its cluster in the consensus.")
 @click.option("--pairs", "what", flag_value="pairs", help="A row a pair of points, how often they are together.")
+@click.option("--partitions", "what", flag_value="partitions", help="A row a partition that was kept, with its weight.")
 def export(run: str, output: str, what: str | None) -> None:
     """Write the replicates of a run, or what they come to, to a file for other programs.
 
@@ -49,14 +59,26 @@ def export(run: str, output: str, what: str | None) -> None:
         beside, source = None, e.made_by.get("source")
         if what == "clusters" and source and "file" in source:
             names = next((about["names"] for about in e.functionals if about.get("names") is not None), None)
+            names = e.made_by.get("names", names)
             beside = columns_of(source, Path(run).parent, names)
             if beside is None:
                 click.echo(f"Without the columns of {source['file']!r}: it is gone, or has changed.", err=True)
+        e = _about(e, run, what)
         with writing(output, source):
             files.write(e, output, what or "replicates", beside)
     click.echo(f"Wrote {output}.")
     for warning in e.warnings:
         click.echo(warning, err=True)
+
+
+def _about(e: cp.Estimate, run: str, what: str | None) -> cp.Estimate:
+    """Return an estimate of what is wanted: that of the run or, if it was not asked for that, from its partitions."""
+    if e.partitions is None or any(about["name"] == "co_clustering" for about in e.functionals):
+        return e
+    if what == "clusters":
+        found = cp.consensus(cp.WeightedPartitions(e)).estimate
+        return e if found is None else cp.Estimate(**{name: getattr(found, name) for name in e.__dataclass_fields__})
+    return cp.WeightedPartitions(e).expect(cp.co_clustering()) if what == "pairs" else e
 
 
 def _load(run: str) -> cp.Estimate:

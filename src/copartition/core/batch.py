@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from copartition.core.records import Atoms, Record, note_signature, number
 from copartition.core.starts import begin_signature
 from copartition.core.state import Stepper
-from copartition.core.types import Float1, Float2, Function, Int1, State, UInt2, UShort2
+from copartition.core.types import Float1, Float2, Function, Int1, State, UInt2
 
 AHEAD, TOGETHER, AFTER, FINISHED, CENSORED = range(5)
 NEVER, AT_EVERY_END, AT_UNMET = range(3)  # where a kernel stops on its way
@@ -81,26 +82,6 @@ class Diary(State):
     written: Int1
 
 
-class Record(State):
-    """The clusterings that a replicate averages over, and how often each counts: for what is worked out at its end.
-
-    Attributes
-    ----------
-    points : int64 array (points)
-        The points whose labels are recorded. Of length 0: there is no record.
-    labels : uint16 array (lines, points)
-    weights : int64 array (lines)
-        How often each line counts; less than nothing for chains that are subtracted.
-    written : int64 array (1)
-        Number of lines written.
-    """
-
-    points: Int1
-    labels: UShort2
-    weights: Int1
-    written: Int1
-
-
 class Question(State):
     """What the kernel asks of Python where functionals are written in Python.
 
@@ -153,6 +134,11 @@ class Batch(State):
     tally : Tally
     diary : Diary
     record : Record
+    atoms : Atoms
+    note : function
+        That writes states down, into the record or to be kept: one of `copartition.core.records`; none if `notes` is 0.
+    notes : int
+        Whether states are written down.
     question : Question
     """
 
@@ -176,12 +162,10 @@ class Batch(State):
     tally: Tally
     diary: Diary
     record: Record
+    atoms: Atoms
+    note: Annotated[Any, Function(note_signature)]
+    notes: int
     question: Question
-
-
-def number() -> np.ndarray:
-    """Return a number that kernels may change, 0 at first."""
-    return np.zeros(1, dtype=np.int64)
 
 
 def new_progress() -> np.ndarray:
@@ -209,8 +193,3 @@ def new_tally(components: int, plain: int = 0) -> Tally:
 def new_diary(lines: int = 0, components: int = 0) -> Diary:
     """Return an empty diary; of no lines where none is kept."""
     return Diary(np.zeros(lines, dtype=np.int64), np.zeros((lines, components)), number())
-
-
-def new_record(points: np.ndarray, lines: int) -> Record:
-    """Return an empty record of so many lines; of no points where none is kept."""
-    return Record(points, np.zeros((lines, len(points)), dtype=np.uint16), np.zeros(lines, dtype=np.int64), number())

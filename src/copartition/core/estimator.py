@@ -19,7 +19,7 @@ from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORE
 from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, outline
 from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Law, Pair, Stepper
-from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, PAUSED, RECORD_FULL
+from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, PAUSED
 from copartition.core.steps import last_step, step_alone, step_together
 from copartition.core.types import int64
 
@@ -30,17 +30,6 @@ from copartition.core.types import int64
 def correction_weight(t, burn_in, horizon, lag):
     """Return w_t, the number of times that the difference at time t is counted."""
     return (t - burn_in) // lag - (max(lag, t - horizon) + lag - 1) // lag + 1
-
-
-@inner
-def write_down(record, labels, weight):
-    """Add a clustering to a record, if it counts."""
-    line = record.written[0]
-    if weight != 0:
-        for k in range(len(record.points)):
-            record.labels[line, k] = labels[record.points[k]]
-        record.weights[line] = weight
-        record.written[0] += 1
 
 
 @inner
@@ -68,11 +57,8 @@ def look(law, pair, functionals, batch):
     corrected = apart and t >= times.burn_in + times.lag
     noted = t >= times.lag and tally.stage[0] <= TOGETHER and len(diary.distances) > 0
     compared = noted and apart and diary.differences.shape[1] > 0
-    recorded = len(b.record.points) > 0 and (averaged or corrected)
     if noted and diary.written[0] == len(diary.distances):
         return DIARY_FULL
-    if recorded and b.record.written[0] + 2 > len(b.record.weights):
-        return RECORD_FULL
     if averaged or corrected or compared:
         both = corrected or compared
         if b.question.is_asked:
@@ -85,9 +71,10 @@ def look(law, pair, functionals, batch):
             if both:
                 evaluate_all(pair.model_y, law, pair.y, functionals, h_y)
     weight = correction_weight(t, times.burn_in, times.horizon, times.lag) if corrected else 0
-    if recorded:
-        write_down(b.record, pair.x.labels, weight + 1 if averaged else weight)
-        write_down(b.record, pair.y.labels, -weight)
+    if b.notes and (averaged or corrected):
+        status = b.note(pair, b.record, b.atoms, t - times.burn_in, weight, averaged)
+        if status != DONE:
+            return status
     if averaged:
         for c in range(len(total)):
             total[c] += h_x[c]

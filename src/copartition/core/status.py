@@ -16,3 +16,4 @@ JOINED = 7  # two chains are about to run together, and it was asked to be told
 RECORD_FULL = 8  # there is no room for more clusterings that are to be recorded
 NO_NUMBER = 9  # there is no law for a number that is to be drawn
 PAUSED = 10  # nothing is needed: it has worked for a while, and whoever wants to interrupt it can
+ATOMS_FULL = 11  # there is no room for more clusterings that are to be kept

@@ -375,5 +375,7 @@ def _about_one(e: Replicates, loss: str) -> Consensus:
 def check_estimate(e: Any) -> Replicates:
     """Return an estimate if it is one."""
     if not isinstance(e, Replicates):
-        raise TypeError(f"posterior must be a posterior or an estimate of co_clustering, got {shorten(e)}.")
+        raise TypeError(
+            f"target must be a posterior, what draw returns or an estimate of co_clustering, got {shorten(e)}."
+        )
     return e

@@ -40,6 +40,8 @@ class Rest:
         by_tally = self.tally is not None and self.tally[table][0] > 0
         if table == "sums":
             by_description = any(about.get("streamed") for about in self.made_by.get("functionals", []))
+        elif table == "partitions":
+            by_description = bool(self.made_by.get("per_replicate"))
         else:
             by_description = self.made_by.get("settings", {}).get("max_sweeps") is not None
         return by_description or by_tally or bool(self.rows[table])
@@ -50,7 +52,7 @@ class Rest:
         if not self.has("sums"):
             return False
         return self.tally is None or any(
-            len(self.rows[table]) != self.tally[table][0] for table in ("sums", "replicates", "ordinary", "unmet")
+            len(self.rows[table]) != self.tally[table][0] for table in TABLES if table != "description"
         )
 
     def lost(self) -> list[int]:
@@ -117,13 +119,15 @@ def _sound(connection: sqlite3.Connection, table: str, run: str) -> dict[Any, Ro
 
 
 def _keep_whole(rest: Rest) -> None:
-    """Leave out replicates of which something else is lost: their ordinary averages, or the chains of a pair."""
-    replicates, ordinary, unmet = (rest.rows[table] for table in ("replicates", "ordinary", "unmet"))
+    """Leave out replicates of which something else is lost: ordinary averages, partitions, or the chains of a pair."""
+    tables = ("replicates", "ordinary", "partitions", "unmet")
+    replicates, ordinary, partitions, unmet = (rest.rows[table] for table in tables)
     whole = set(replicates)
-    if rest.has("ordinary") and not rest.has("sums"):  # with which everything must be there
-        whole &= set(ordinary)
+    if not rest.has("sums"):  # with which everything must be there
+        whole &= set(ordinary) if rest.has("ordinary") else whole
+        whole &= set(partitions) if rest.has("partitions") else whole
     apart = sorted(number for number, row in replicates.items() if not row[2])
     whole -= {number for number in apart[:MOST] if number not in unmet}
-    for table in (replicates, ordinary, unmet):
+    for table in (replicates, ordinary, partitions, unmet):
         for number in set(table) - whole:
             del table[number]

@@ -10,6 +10,7 @@ import numpy as np
 
 from copartition.display import Displayed
 from copartition.names import Names
+from copartition.results.partitions import Partitions
 from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
 from copartition.results.unmet import Unmet
 from copartition.validation import confidence, shorten
@@ -39,6 +40,8 @@ class Outcomes(NamedTuple):
         Under a cap: the averages of the first chain of each pair, without any correction.
     apart : tuple of Unmet
         Under a cap: pairs that did not meet, the first ones at least.
+    partitions : Partitions, optional
+        Those that were kept.
     """
 
     indices: np.ndarray
@@ -50,13 +53,17 @@ class Outcomes(NamedTuple):
     sums: Packed | None = None
     ordinary: np.ndarray | None = None
     apart: tuple[Unmet, ...] = ()
+    partitions: Partitions | None = None
 
     def first(self, count: int) -> Outcomes:
         """Return the first so many, without sums."""
         numbers = set(self.indices[:count].tolist())
         ordinary = None if self.ordinary is None else self.ordinary[:count]
         apart = tuple(one for one in self.apart if one.number in numbers)
-        return Outcomes._make([*[array[:count] for array in self[:6]], None, ordinary, apart])
+        kept = self.partitions
+        if kept is not None:
+            kept = kept.where(np.isin(kept.replicate, self.indices[:count]))
+        return Outcomes(*[array[:count] for array in self[:6]], ordinary=ordinary, apart=apart, partitions=kept)
 
     @classmethod
     def joined(cls, several: Sequence[Outcomes], below: int | None = None) -> Outcomes:
@@ -71,7 +78,7 @@ class Outcomes(NamedTuple):
         plain = [one.ordinary for one in several if len(one.indices)]
         known = [one for one in plain if one is not None]
         ordinary = np.concatenate(known)[order] if known and len(known) == len(plain) else None
-        return cls._make([*[array[order] for array in arrays], None, ordinary, ()])
+        return cls(*[array[order] for array in arrays], ordinary=ordinary)
 
     @classmethod
     def none(cls, components: int) -> Outcomes:
@@ -92,10 +99,20 @@ class Moments(NamedTuple):
     stderr: np.ndarray
 
     @classmethod
-    def of(cls, sums: Sums, count: int, description: dict[str, Any]) -> Moments:
-        """Return what sums over so many replicates come to; uses up the sums, and takes no more room than they did."""
+    def of(cls, sums: Sums, count: int, description: dict[str, Any], unit: int | None = None) -> Moments:
+        """Return what sums over so many replicates come to; uses up the sums, and takes no more room than they did.
+
+        Parameters
+        ----------
+        sums : Sums
+        count : int
+        description : dict
+            Of the run, or of its functionals.
+        unit : int, optional
+            By which sums are divided; left out, the number of sweeps that a replicate averages over.
+        """
         mean, stderr = sums.totals.view(np.float64), sums.squares.view(np.float64)
-        for _, here, average, variance in moments_by_chunk(sums, count, description):
+        for _, here, average, variance in moments_by_chunk(sums, count, description, unit):
             mean[here] = average
             stderr[here] = np.sqrt(variance / max(count, 1))
         return cls(mean, stderr)
@@ -106,11 +123,11 @@ class Moments(NamedTuple):
 
 
 def moments_by_chunk(
-    sums: Sums, count: int, description: dict[str, Any]
+    sums: Sums, count: int, description: dict[str, Any], unit: int | None = None
 ) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray]]:
     """Yield mean and variance of the values that replicates have, chunk by chunk, with which functional and where."""
-    s = description["settings"]
-    sweeps = s["min_sweeps"] - s["burn_in"] + 1
+    if unit is None:
+        unit = description["settings"]["min_sweeps"] - description["settings"]["burn_in"] + 1
     begin = 0
     for number, about in enumerate(description["functionals"]):
         if not about.get("streamed"):
@@ -118,9 +135,9 @@ def moments_by_chunk(
         divisors = about.get("divisors")
         for a, b in chunks(about["size"]):
             here = slice(begin + a, begin + b)
-            unit = sweeps if divisors is None else sweeps * divisors[a:b]
+            scale = unit if divisors is None else unit * divisors[a:b]
             mean, variance = mean_and_variance(sums.totals[here], sums.squares[here], count)
-            yield number, here, mean / unit, variance / (unit * unit)
+            yield number, here, mean / scale, variance / (scale * scale)
         begin += about["size"]
 
 
@@ -159,6 +176,8 @@ class Replicates(Displayed):
         With a cap: the ordinary average of the first chain of each pair from burn-in to horizon, without a correction.
     unmet : tuple of Unmet
         With a cap: the chains of pairs that did not meet, of twenty pairs at most.
+    partitions : Partitions, or None
+        Those that were kept, see `copartition.draw`.
     """
 
     values: np.ndarray
@@ -173,6 +192,7 @@ class Replicates(Displayed):
     moments: Moments | None = None
     ordinary_values: np.ndarray | None = None
     unmet: tuple[Unmet, ...] = ()
+    partitions: Partitions | None = None
 
     def __repr__(self) -> str:
         about = ", ".join(f"{f['name']} of size {f['size']}" for f in self.functionals)

@@ -29,6 +29,7 @@ TABLES = {
     "sums": ("chunk INTEGER PRIMARY KEY", "packed BLOB NOT NULL"),
     "ordinary": ("number INTEGER PRIMARY KEY", "value BLOB NOT NULL"),
     "unmet": ("number INTEGER PRIMARY KEY", "labels BLOB NOT NULL", "course BLOB"),
+    "partitions": ("number INTEGER PRIMARY KEY", "packed BLOB NOT NULL"),
 }
 COLUMNS = {table: tuple(column.split()[0] for column in columns) for table, columns in TABLES.items()}
 RUN, TALLY = "run", "tally"  # rows of the description that are about the file

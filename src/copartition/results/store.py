@@ -4,10 +4,11 @@ SQLite with a write-ahead log, so that others can read while a run goes on, and 
 process that is killed leaves whole batches behind. One row a replicate. A second table says how the replicates are
 made; a call that would make them differently is refused, with what differs. A third has the sums of functionals whose
 values are not kept, written in one transaction with the rows of the replicates that are in them. Two more are used by
-runs with a cap: the ordinary averages of every replicate, and the chains of the first pairs that did not meet.
+runs with a cap: the ordinary averages of every replicate, and the chains of the first pairs that did not meet. The last
+has the partitions that are kept.
 
 What is read is what was written: every row has a checksum (`copartition.results.rows`). A file that is damaged is
-refused; the call that made it copies what is sound to another one. Formats 1 and 2, without checksums, can be read.
+refused; the call that made it copies what is sound to another one.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from copartition.results.damage import Rest, rest_of
+from copartition.results.partitions import Partitions, kept_of
 from copartition.results.replicates import Outcomes
 from copartition.results.rows import (
-    COLUMNS,
     RUN,
     TABLES,
     Damage,
@@ -46,15 +47,9 @@ from copartition.results.rows import (
 from copartition.results.sums import Packed, Sums, chunks, pack
 from copartition.results.unmet import MOST, Course, Unmet, packed_arrays, unpacked_arrays
 
-FORMATS = (1, 2, 3)  # that are read; the last is written
+FORMAT = 4
 APPLICATION_ID = 0x636F7061  # "copa"
-IN_WORDS = {"assumptions", "source"}  # what the description says once more, for people, and where data were read
-# What every description has; looked at where there are no checksums.
-NEEDED = {
-    "settings": {"burn_in", "min_sweeps", "lag", "max_sweeps"},
-    "step": {"coupling"},
-    "functionals": {"name", "size"},
-}
+IN_WORDS = {"assumptions", "hyperparameters", "names", "source"}  # what is there for people, and where data were read
 # What Python and NumPy say of bytes that are not what they should be; with checksums, that is not reached.
 UNREADABLE = (
     ArithmeticError,
@@ -110,16 +105,11 @@ class Store:
         try:
             if is_new:
                 _create(self.path, description or {})
-            self._format = _check_header(self.path)
+            _check_header(self.path)
             self._wanted = description
             self._connection = _connect(self.path, read_only=True)
             with self._reading():
                 self._run, self.description = self._read_description()
-            if description is not None and self._format != FORMATS[-1]:
-                raise StoreError(
-                    f"The store {str(path)!r} was written by an earlier version (format {self._format}): it can be "
-                    "read, but not gone on with. Use another file."
-                )
             if description is not None:
                 _check_same(self.path, self.description, description)
                 if not is_new:
@@ -158,25 +148,15 @@ class Store:
 
     def _rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table in the order of their keys, where these are numbers."""
-        if self._format == FORMATS[-1]:
-            yield from read_rows(self._open, table, self._run)
-            return
-        found = self._open.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-        if found.fetchone() is not None:  # former formats had not all of them
-            yield from self._open.execute(f"SELECT {', '.join(COLUMNS[table])} FROM {table} ORDER BY rowid")
+        yield from read_rows(self._open, table, self._run)
 
     def _read_description(self) -> tuple[str, dict[str, Any]]:
         """Return which run it is, and how its replicates are made."""
         self._run = ""  # which the rows of the description do not depend on
         texts: dict[str, str] = dict(self._rows("description"))
-        run = texts.pop(RUN, "")
-        if run and self._format != FORMATS[-1]:
-            said, self._format = self._format, FORMATS[-1]
-            raise Damage(f"its first bytes say format {said}, and it has format {FORMATS[-1]}")
-        found = _with_step(_with_names({key: json.loads(value, object_hook=_decode) for key, value in texts.items()}))
-        if not run:
-            _check_shape(found)
-        return run, found
+        if RUN not in texts:
+            raise Damage("it does not say which run it belongs to")
+        return texts.pop(RUN), {key: json.loads(value, object_hook=_decode) for key, value in texts.items()}
 
     def _check(self) -> None:
         """Refuse a file of which something is not as it was written."""
@@ -194,8 +174,6 @@ class Store:
     def _told(self, reason: str) -> str:
         """Return what to say of a damaged file; where it was to be gone on with, copy what is sound."""
         begin = f"The store {str(self.path)!r} is damaged ({reason})"
-        if self._format != FORMATS[-1]:
-            return f"{begin}: its replicates cannot be read. Use another file."
         rest = rest_of(self._open, None if self._wanted is None else _run_of(self._wanted), self._wanted or {})
         if self._wanted is not None:
             found = {key: json.loads(row[1], object_hook=_decode) for key, row in rest.rows["description"].items()}
@@ -251,6 +229,16 @@ class Store:
                 sums.merge(Packed([], packed))
             return sums
 
+    def read_partitions(self, limit: int | None = None) -> Partitions | None:
+        """Return the partitions that are kept of replicates whose numbers are below `limit`; None if there are none."""
+        per_replicate, s = self.description.get("per_replicate"), self.description["settings"]
+        if not per_replicate:
+            return None
+        averaged, unit = kept_of(per_replicate, s["min_sweeps"] - s["burn_in"] + 1)
+        with self._reading():
+            rows = [row for row in self._rows("partitions") if limit is None or row[0] < limit]
+            return Partitions.unpacked(rows, averaged, unit) if rows else None
+
     def read(self, limit: int | None = None) -> Outcomes:
         """Return the replicates whose numbers are below `limit`, in order."""
         with self._reading():
@@ -283,7 +271,8 @@ class Store:
             strict=True,
         )
         plain = [] if results.ordinary is None else zip(results.indices.tolist(), results.ordinary, strict=True)
-        self._write(rows, [], plain, results.apart)
+        kept = [] if results.partitions is None else results.partitions.packed()
+        self._write(rows, [], plain, results.apart, kept)
 
     def replace_sums(self, sums: Sums) -> None:
         """Write sums, and the replicates that have been added to them: all or, if that fails, nothing.
@@ -296,7 +285,8 @@ class Store:
         ]
         pieces = ((k, pack(sums.totals[a:b], sums.squares[a:b])) for k, (a, b) in enumerate(chunks(len(sums.totals))))
         plain = [(int(r.number), r.ordinary) for r in sums.rows if r.ordinary is not None]
-        self._write(rows, pieces, plain, [r.apart for r in sums.rows if r.apart is not None])
+        kept = (row for r in sums.rows if r.partitions is not None for row in r.partitions.packed())
+        self._write(rows, pieces, plain, [r.apart for r in sums.rows if r.apart is not None], kept)
         sums.rows.clear()
 
     def _write(
@@ -305,12 +295,14 @@ class Store:
         pieces: Iterable[tuple[int, bytes]],
         plain: Iterable[tuple[int, np.ndarray]],
         apart: Iterable[Unmet],
+        kept: Iterable[tuple[int, bytes]],
     ) -> None:
         with self._writing() as put:
             # What is there already is the same to the bit: a replicate depends on its number alone.
             put("replicates", rows, False)
             for piece in pieces:
                 put("sums", [piece], True)
+            put("partitions", kept, False)
             put("ordinary", [(number, values.tobytes()) for number, values in plain], False)
             # The first ones by number, in whatever order they come: each is among the first when it comes.
             for one in apart:
@@ -420,36 +412,6 @@ def _decode(value: dict[str, Any]) -> Any:
     return np.cumsum(steps.reshape(value["shape"]), axis=0)
 
 
-def _with_names(description: dict[str, Any]) -> dict[str, Any]:
-    """Return a description in which every functional has its own names: format 1 had one list for all."""
-    names, begin = description.pop("components", None), 0
-    if names is not None:
-        for about in description["functionals"]:
-            about["components"] = names[begin : begin + about["size"]]
-            begin += about["size"]
-    return description
-
-
-def _with_step(description: dict[str, Any]) -> dict[str, Any]:
-    """Return a description with the step in one place: former stores have its parts in several."""
-    if "step" not in description and "coupling" in description:
-        settings = description.get("settings", {})
-        description["step"] = {
-            "coupling": description.pop("coupling"),
-            "split_merge": settings.pop("split_merge", 0),
-            "joint_updates": settings.pop("blocks", 0) or None,
-        }
-    return description
-
-
-def _check_shape(description: dict[str, Any]) -> None:
-    """Refuse a description without a checksum if something is not there."""
-    for key, names in NEEDED.items():
-        parts = description[key] if isinstance(description[key], list) else [description[key]]
-        if not all(isinstance(part, dict) and part.keys() >= names for part in parts):
-            raise ValueError(f"{key} in its description must have {', '.join(sorted(names))}")
-
-
 def _run_of(description: dict[str, Any]) -> str:
     """Return a name for the run that is described, which all of its replicates are bound to."""
     about = {key: _encoded(value) for key, value in description.items() if key not in IN_WORDS}
@@ -470,7 +432,7 @@ def _create(path: Path, description: dict[str, Any], rest: Rest | None = None) -
     try:
         with closing(sqlite3.connect(draft)) as connection:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {FORMATS[-1]}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
             create_tables(connection)
             with writing(connection, run) as put:
                 put("description", texts.items(), False)
@@ -481,8 +443,8 @@ def _create(path: Path, description: dict[str, Any], rest: Rest | None = None) -
         draft.unlink(missing_ok=True)
 
 
-def _check_header(path: Path) -> int:
-    """Refuse a file that is not ours before SQLite touches it; return its format."""
+def _check_header(path: Path) -> None:
+    """Refuse a file that is not ours before SQLite touches it."""
     try:
         with path.open("rb") as file:
             header = file.read(100)
@@ -493,9 +455,11 @@ def _check_header(path: Path) -> int:
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise StoreError(f"{str(path)!r} is a database of another program; it was left as it is.")
     version = int.from_bytes(header[60:64], "big")
-    if version not in FORMATS:
-        raise StoreError(f"{str(path)!r} has format {version}, and this version reads up to format {FORMATS[-1]}.")
-    return version
+    if version != FORMAT:
+        raise StoreError(
+            f"{str(path)!r} has format {version}, and this version of copartition reads format {FORMAT}: use the "
+            "version that wrote it, or another file."
+        )
 
 
 def _connect(path: Path, read_only: bool) -> sqlite3.Connection:

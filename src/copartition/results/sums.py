@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from copartition.results.partitions import Partitions
 from copartition.results.unmet import Unmet
 
 CHUNK = 1 << 16  # components that are packed, stored and converted at a time
@@ -31,7 +32,8 @@ TOO_LARGE = "too large to be summed exactly; keep them (keep_values=True)"
 class Row(NamedTuple):
     """What is known of one replicate whose values are in the sums; `values` are those that are kept.
 
-    Under a cap also the ordinary averages of these, and the chains of a pair that did not meet.
+    Under a cap also the ordinary averages of these, and the chains of a pair that did not meet; where partitions are
+    kept, these.
     """
 
     number: int
@@ -42,6 +44,7 @@ class Row(NamedTuple):
     values: np.ndarray
     ordinary: np.ndarray | None = None
     apart: Unmet | None = None
+    partitions: Partitions | None = None
 
 
 class Packed(NamedTuple):

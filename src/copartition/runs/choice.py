@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypedDict
 
+from copartition.chains.neighbours import JointUpdates
 from copartition.chains.start import check_start, read_init
 from copartition.chains.step import Step
+from copartition.couplings import COUPLINGS, check_coupling
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, as_list, bind_all
+from copartition.results.store import Store
 from copartition.runs.defaults import BURN_IN, LAG, MIN_SWEEPS, bind, given_step, resolve
 from copartition.runs.pilot import tune
 from copartition.runs.replicates import UNBOUNDED, Job, Settings
@@ -97,7 +101,9 @@ class Choice:
     model: list[Finding] | None = None
 
 
-def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, where: Where) -> Choice:
+def choose(
+    target: Target, functional: Any, how: How, step: Any, settings: Any, where: Where, store: Any = None
+) -> Choice:
     """Return what a call chooses: what is given, then what settings say, then the defaults.
 
     Parameters
@@ -109,6 +115,8 @@ def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, 
     step : Step, optional
     settings : Tuned or "auto", optional
     where : Where
+    store : path, optional
+        The file that the run is going to use: if it is there, ``"auto"`` is what its run was made with.
     """
     check_target(target)
     init = how.get("init")
@@ -116,6 +124,8 @@ def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, 
     if isinstance(settings, str):
         if settings != "auto":
             raise ValueError(f"settings must be 'auto' or what tune returns, got {shorten(settings)}.")
+        if (found := _in_store(store, target, how, given)) is not None:
+            return found
         run = {"seed": where.seed, "executor": where.executor, "progress": where.progress}
         settings = tune(target, functional, step=given, init=init, **run)
     if settings is None:
@@ -129,6 +139,35 @@ def choose(target: Target, functional: Any, how: How, step: Any, settings: Any, 
         resolve(target, given),
         settings.init if init is None else read_init(target, init),
         None if settings.modes is None else settings.modes.finding,
+    )
+
+
+def _in_store(store: Any, target: Target, how: How, given: Step) -> Choice | None:
+    """Return what the run in a file was made with, so that it can be gone on with; None if there is no file.
+
+    A pilot would not choose the same settings twice: it looks at the clock.
+    """
+    if store is None or not Path(store).exists() or not Path(store).stat().st_size:
+        return None
+    opened = Store(store)
+    made_by = opened.description
+    opened.close()
+    s, stored = made_by["settings"], made_by["step"]
+    init = read_init(target, how.get("init"))
+    updates = stored["joint_updates"]
+    if given.coupling is None:
+        usual = resolve(target, given).coupling
+        couplings = [usual, *[check_coupling(name) for name in COUPLINGS]]
+        coupling = next((one for one in couplings if repr(one) == stored["coupling"]), usual)
+        joint = 0 if updates is None else JointUpdates(**updates)
+        given = given.completed_by(Step(coupling, stored["split_merge"], joint))
+    look = made_by.get("modes")
+    # Whatever does not agree with the file after all is refused where it is opened.
+    return Choice(
+        _settings(how, s["burn_in"], s["min_sweeps"], s["lag"]),
+        resolve(target, given),
+        init,
+        None if look is None else Finding(**look),
     )
 
 

@@ -8,6 +8,9 @@ Three rounds, each with random numbers of its own:
 3. More replicates, which had no part in the choice, estimate its expected loss, and how surely points belong to its
    clusters (`memberships`, `cluster_similarity`).
 
+From weighted partitions (`copartition.draw`) no round is run: every second replicate takes part in the first two, the
+others in the third.
+
 Nothing takes memory for all pairs of points, unless that is asked for besides.
 
 A cap on the sweeps of pairs bounds the work, also where chains do not meet: the pilot then says so, a few pairs are run
@@ -41,6 +44,7 @@ from copartition.partition import canonical
 from copartition.results import Replicates
 from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job
 from copartition.runs.defaults import MAX_SWEEPS, bind, read_step
+from copartition.runs.drawing import WeightedPartitions
 from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
 from copartition.runs.model_check import some_of
@@ -101,7 +105,7 @@ def effort_for(n_points: int) -> Effort:
 
 
 def consensus(
-    target: Target | Replicates,
+    target: Target | WeightedPartitions | Replicates,
     loss: str = "vi",
     *,
     replicates: int = 200,
@@ -119,11 +123,13 @@ def consensus(
 
     Parameters
     ----------
-    target : Target or Replicates
-        A posterior: all that it takes is run here, and the expected loss is unbiased. Or an estimate of
-        `co_clustering`, alone or among others, from which the clustering follows without another run: by the lower
-        bound of the expected variation of information, or, if `distance_to` some partitions was estimated too, with
-        the metric of the loss, as the best of these.
+    target : Target, WeightedPartitions or Replicates
+        A posterior: all that it takes is run here, and the expected loss is unbiased. What `draw` returns: no other run
+        is needed; half of the replicates choose the clustering and the others say how sure it is, so that it is
+        unbiased too; only `loss`, `also`, `starts` and `seed` matter then. Or an estimate of `co_clustering`, alone or
+        among others, from which the clustering follows without another run: by the lower bound of the expected
+        variation of information, or, if `distance_to` some partitions was estimated too, with the metric of the loss,
+        as the best of these.
     loss : str
         ``"vi"``, the variation of information, or ``"binder"``, the number of pairs in dispute, which tends to give
         more and smaller clusters.
@@ -176,6 +182,8 @@ def consensus(
     check_how(consensus, how)
     if starts is not None:
         integer("starts", starts, 1)
+    if isinstance(target, WeightedPartitions):
+        return _of_partitions(target, loss, as_list(also) if also else [], starts, integer("seed", seed, 0))
     if not isinstance(target, Target):
         return consensus_of(check_estimate(target), loss, starts=starts, seed=seed)
     check_target(target)
@@ -201,16 +209,46 @@ def consensus(
         second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2, choice)
         order = np.argsort(second.mean[: len(candidates)], kind="stable")
         best = candidates[order[0]]
-        functionals = [
-            memberships(best, keep_values=False),
-            distance_to(best, "vi"),
-            distance_to(best, "hamming"),
-            cluster_similarity(best),
-        ]
+        functionals = _about(best)
         looked = replace(choice, look=Finding(**second.made_by["modes"])) if "modes" in second.made_by else choice
         third = run(replace(rule, only=0) if isinstance(rule, UntilPrecise) else rule, functionals, 3, looked)
     nodes = getattr(target, "nodes", None) or target.names
     return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
+
+
+def _about(partition: np.ndarray) -> list[Functional]:
+    """Return what there is to be said of one clustering."""
+    return [
+        memberships(partition, keep_values=False),
+        distance_to(partition, "vi"),
+        distance_to(partition, "hamming"),
+        cluster_similarity(partition),
+    ]
+
+
+def _of_partitions(
+    d: WeightedPartitions, loss: str, besides: list[Functional], starts: int | None, seed: int
+) -> Consensus:
+    """Return the consensus of partitions: chosen by every second replicate, judged by the others."""
+    count = len(d.run.values)
+    if count < 4:
+        raise ValueError(f"A consensus needs at least 4 replicates, two to choose and two to judge, got {count}.")
+    judge = np.arange(count) % 2 == 1
+    choosing, judging = d.split(~judge), d.split(judge)
+    effort = effort_for(d.labels.shape[1])
+    candidates = _candidates(_some_draws(choosing, effort), loss, effort, starts, seed)
+    second = choosing.expect([distance_to(candidates, METRICS[loss][0]), *besides])
+    order = np.argsort(second.mean[: len(candidates)], kind="stable")
+    third = judging.expect(_about(candidates[order[0]]))
+    nodes = getattr(d.target, "nodes", None) or d.run.made_by.get("names")
+    return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
+
+
+def _some_draws(d: WeightedPartitions, effort: Effort) -> np.ndarray:
+    """Return about as many partitions as chains would give, from all replicates: of averages, evenly spaced."""
+    labels = d.labels[d.averaged]
+    wanted = np.linspace(0, len(labels) - 1, effort.chains * effort.draws)
+    return labels[np.unique(wanted.astype(np.int64))].astype(np.int32)
 
 
 def _seed(seed: int, part: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -23,17 +24,27 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "version": __version__,
         "target": _lasting(job.target.in_full),
         "fingerprint": job.target.fingerprint,
-        "functional": ", ".join(f.name for f in job.functionals),
-        "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in job.functionals]),
-        "functionals": [_about(f) for f in job.functionals],
+        **describe_functionals(job.functionals),
         "step": job.step.resolved.described(),
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes()),
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
+        "per_replicate": job.keeps or None,
+        "names": job.target.names if job.keeps else None,
+        "hyperparameters": job.target.numbers if job.keeps else None,
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),
         "source": job.target.source,
+    }
+
+
+def describe_functionals(functionals: Sequence[Functional]) -> dict[str, Any]:
+    """Return what is estimated."""
+    return {
+        "functional": ", ".join(f.name for f in functionals),
+        "functional_fingerprint": digest_of(*[_functional_bytes(f) for f in functionals]),
+        "functionals": [_about(f) for f in functionals],
     }
 
 

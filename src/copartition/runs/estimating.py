@@ -81,8 +81,8 @@ def estimate(
         (so that components close to 0 do not keep the run going; one whose largest mean is 0 has no end but that
         of `replicates`).
     settings : Tuned or "auto", optional
-        What `tune` recommends for `step`, `burn_in`, `min_sweeps`, `lag` and `init`; ``"auto"`` runs the pilot here.
-        An argument that is given as well wins.
+        What `tune` recommends for `step`, `burn_in`, `min_sweeps`, `lag` and `init`; ``"auto"`` runs the pilot here, or
+        takes the settings of the run in `store`, if there is one. An argument that is given as well wins.
     step : Step, optional
         What chains do in a step; left out, what suits the target best.
     seed : int
@@ -132,7 +132,7 @@ def estimate(
     rule = stopping_rule(replicates, target_stderr, target_relative)
     if not callable(progress):
         flag("progress", progress)
-    choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed))
+    choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed), store)
     job = make_job(target, functional, choice, seed)
     threads = executor if isinstance(executor, int) else None  # it is not worth a pool of processes or a cluster
     choice = replace(choice, model=look_at_model(target, functional, choice, Where(threads, False, seed)))

@@ -13,6 +13,7 @@ import numpy as np
 from copartition.answers import Estimate
 from copartition.names import Names
 from copartition.results import Outcomes
+from copartition.results.partitions import Partitions
 from copartition.results.replicates import Moments, moments_by_chunk
 from copartition.results.store import Store, StoreError
 from copartition.results.sums import Sums
@@ -82,8 +83,11 @@ class Kept:
         self.batches = [Outcomes.none(kept)]
         self.begun = 0
         self.unmet: tuple[Unmet, ...] = ()
+        self.partitions: list[Partitions] = []
         if store is not None:
             self.unmet = store.read_unmet(most)
+            kept_before = store.read_partitions(None if streamed else most)
+            self.partitions += [] if kept_before is None else [kept_before]
             self.batches.append(store.read(None if streamed else most))
             self.begun = store.description.get("begun", 0) if streamed else 0
             more = max(self.begun, int(self.batches[-1].indices.max(initial=-1)) + 1)
@@ -131,7 +135,9 @@ class Kept:
             if time.monotonic() >= self._next_write:
                 self._write_sums()
         self.unmet = tuple(sorted([*self.unmet, *results.apart], key=lambda one: one.number)[:MOST])
-        self.batches.append(results._replace(sums=None, apart=()))
+        if results.partitions is not None:
+            self.partitions.append(results.partitions)
+        self.batches.append(results._replace(sums=None, apart=(), partitions=None))
         self.listener(results)
 
     def _write_sums(self) -> None:
@@ -165,7 +171,8 @@ class Kept:
     def estimate(self, seen: Seen, description: dict[str, Any]) -> Estimate:
         """Return what the replicates amount to. The sums are used up."""
         moments = None if self.sums is None else Moments.of(self.sums, seen.count, description)
-        return Estimate.of(seen.outcomes, description, moments=moments, unmet=self.unmet)
+        kept = Partitions.joined(self.partitions, description["wanted"]) if self.partitions else None
+        return Estimate.of(seen.outcomes, description, moments=moments, unmet=self.unmet, partitions=kept)
 
     def add_courses(self, followed: dict[int, Unmet]) -> None:
         """Take in what pairs that did not meet did afterwards, by their numbers."""

@@ -29,11 +29,11 @@ from copartition.core.batch import (
     Times,
     new_diary,
     new_tally,
-    number,
 )
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.estimator import run_batch
 from copartition.core.random import stream
+from copartition.core.records import no_atoms, note_all, note_both, note_some, number
 from copartition.core.room import grown_pair
 from copartition.core.starts import begin_at
 from copartition.core.steps import begin_chain
@@ -43,6 +43,7 @@ from copartition.partition import canonical
 from copartition.results import Outcomes
 from copartition.results.sums import Row, Sums, whole_numbers
 from copartition.results.unmet import MOST, Unmet
+from copartition.runs.atoms import Keeper
 from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
 from copartition.runs.streaming import Arrangement, Gatherer
 from copartition.targets.base import Target
@@ -83,6 +84,8 @@ class Job:
     ----------
     target, functionals, step, start, settings, seed
         See `copartition.estimate`.
+    keeps : int
+        How many partitions of the average of each replicate are kept, at most, besides corrections; 0: none.
     sums : Sums, optional
         To which replicates add what is streamed. It stays in its process: elsewhere every batch has its own, and
         brings it back.
@@ -94,6 +97,7 @@ class Job:
     start: Beginning
     settings: Settings
     seed: int
+    keeps: int = 0
     sums: Sums | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -114,8 +118,16 @@ class Job:
         functions = [f.evaluate for f in self.arranged.evaluated if isinstance(f.evaluate, Kernel)]
         own = [] if self.arranged.gathered is None else [count_pairs]
         moves = self.step.kernels(self.target)
+        own += [] if self.note is None else [self.note]
         starts = (begin_chain, begin_at, begin_of(self.target, self.start))
         prepare(run_batch, *starts, *self.target.kernels, *moves, *functions, *own)
+
+    @property
+    def note(self) -> Kernel | None:
+        """The compiled function that writes states down, if any are."""
+        if self.arranged.gathered is None:
+            return note_some if self.keeps else None
+        return note_both if self.keeps else note_all
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
         """Run some replicates, one after another, in this thread.
@@ -184,6 +196,8 @@ class Runner:
         self._functionals = arranged(job.arranged.evaluated)
         self._gatherer = None if job.arranged.gathered is None else Gatherer(len(job.arranged.gathered.parameters))
         self._added = 0
+        self._ended = number()
+        self._keeper = self._new_keeper() if job.keeps else None
         self._batch = self._new_batch(keeps_diary)
         self._seconds = np.zeros(len(self._keys))
         self._timed_coupled = np.zeros(len(self._keys))
@@ -191,6 +205,11 @@ class Runner:
         self._coupled = job.step.coupled(job.target)
         x, y = (chain_at(job.target, job.start.labels) for _ in range(2))
         self._pair = couple(job.target, job.step.coupling, x, y)
+
+    def _new_keeper(self) -> Keeper:
+        job, s = self.job, self.job.settings
+        shape = job.target.n_points, len(job.target.numbers)
+        return Keeper(job.keeps, s.min_sweeps - s.burn_in + 1, shape, job.seed, self._keys, self._ended)
 
     def _new_batch(self, keeps_diary: bool) -> Batch:
         job, s, count = self.job, self.job.settings, len(self._keys)
@@ -209,7 +228,7 @@ class Runner:
             start_stepper=step_of(job.start).stepper(job.target),
             order=np.zeros(job.target.n_points, dtype=np.int64),
             stops=stops,
-            ended=number(),
+            ended=self._ended,
             has_begun=number(),
             started=number(),
             stopped_at=number(),
@@ -221,6 +240,9 @@ class Runner:
             tally=new_tally(job.size, plain),
             diary=new_diary(lines, job.size),
             record=job.arranged.record(),
+            atoms=no_atoms() if self._keeper is None else self._keeper.atoms,
+            note=job.note,
+            notes=int(job.note is not None),
             question=Question(int(in_python), number()),
         )
 
@@ -271,6 +293,7 @@ class Runner:
             self._seconds[:n],
             ordinary=b.ordinary[:n] if self._keeps_ordinary else None,
             apart=tuple(one for one in self.apart if one.number in there),
+            partitions=None if self._keeper is None else self._keeper.partitions(0, self.indices[:n]),
         )
 
     def coupled_seconds(self) -> np.ndarray:
@@ -328,7 +351,8 @@ class Runner:
             row = self.indices[i], batch.meeting_times[i], met, batch.costs[i], self._seconds[i], batch.values[i]
             ordinary = batch.ordinary[i] if self._keeps_ordinary else None
             apart = self.apart[-1] if self.apart and self.apart[-1].number == self.indices[i] else None
-            sums.note(Row(*row, ordinary, apart))
+            kept = None if self._keeper is None else self._keeper.partitions(i, self.indices[i : i + 1])
+            sums.note(Row(*row, ordinary, apart, kept))
         self._added += 1
 
     def _costs(self) -> np.ndarray:
@@ -360,6 +384,8 @@ class Runner:
                 sweeps -= lines
             elif status == kernel_status.RECORD_FULL and self._gatherer is not None:
                 self._batch = batch = self._gatherer.make_room(batch)
+            elif status == kernel_status.ATOMS_FULL and self._keeper is not None:
+                self._batch = batch = self._keeper.make_room(batch)
             elif status == kernel_status.FULL:
                 self._grow()
             else:

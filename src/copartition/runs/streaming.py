@@ -7,7 +7,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from copartition.core.batch import Batch, Record, new_record
+from copartition.core.batch import Batch
+from copartition.core.records import Record, new_record
 from copartition.core.together import WIDTH, Counting, count_pairs
 from copartition.functionals import Functional
 from copartition.results.sums import STRETCHES, Sums

@@ -218,8 +218,9 @@ class Target(Displayed):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that the law depends on: the arrays and the code."""
-        m = self.model
+        """A hash of everything that the law depends on: the arrays and the code. New points (a grid) are not hashed."""
+        points, unknown = self.model.points[: self.n_points], self.model.unknown
+        m = self.model._replace(points=points, unknown=unknown._replace(raw=unknown.raw[: self.n_points]))
         fields = list(m)[: Model._fields.index("log_grown")]  # what follows from these need not be hashed
         arrays = [np.asarray(field) for field in (*fields, *([m.numbers, *m.unknown] if len(m.numbers) else []))]
         arrays += [np.asarray(m.power)] if m.power != 1.0 else []

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import xarray
 
     from copartition.results import Draws, Replicates
+    from copartition.results.partitions import Partitions
 
 COLUMNS = ("replicate", "meeting_time", "sweeps_to_meet", "met", "sweeps", "seconds")
 FORMATS = (".csv", ".parquet", ".nc", ".npz")
@@ -162,6 +163,45 @@ def _streamed_tree(part: Replicates) -> xarray.DataTree:
     return xarray.DataTree(xarray.Dataset(data, coords=coords))
 
 
+def partition_columns(e: Replicates) -> dict[str, np.ndarray]:
+    """Return the table of partitions that were kept: replicate, weight, hyperparameters, and a column a point."""
+    kept = _partitions_of(e)
+    first = {"replicate": kept.replicate, "weight": kept.weights}
+    known = zip(e.made_by.get("hyperparameters", []), kept.hyperparameters.T, strict=True)
+    own = first | {_different([name], first)[0]: column for name, column in known}
+    names = _different([str(name) for name in _point_names(e, kept)], own)
+    return own | dict(zip(names, kept.labels.T, strict=True))
+
+
+def partitions_frame(e: Replicates) -> pandas.DataFrame:
+    """Return the partitions as a pandas DataFrame; see `WeightedPartitions.to_dataframe`."""
+    return needed("pandas", by="to_dataframe").DataFrame(partition_columns(e))
+
+
+def partitions_datatree(e: Replicates) -> xarray.DataTree:
+    """Return the partitions as a DataTree, as one chain; see `WeightedPartitions.to_datatree`."""
+    kept = _partitions_of(e)
+    values = {"labels": kept.labels[None], "weight": kept.weights[None], "replicate": kept.replicate[None]}
+    names = e.made_by.get("hyperparameters", [])
+    values |= {name: column[None] for name, column in zip(names, kept.hyperparameters.T, strict=True)}
+    return needed("arviz_base", by="to_datatree").from_dict(
+        {"posterior": values},
+        coords={"point": name_array(_point_names(e, kept))},
+        dims={"labels": ["point"]},
+        attrs={"/": {"made_by": _as_json(e.made_by), "biased": int(e.is_biased), "creation_library": "copartition"}},
+    )
+
+
+def _partitions_of(e: Replicates) -> Partitions:
+    if e.partitions is None:
+        raise ValueError("This run kept no partitions: make it with draw, or with --keep on the command line.")
+    return e.partitions
+
+
+def _point_names(e: Replicates, kept: Partitions) -> list[Any]:
+    return list(e.made_by.get("names") or range(kept.labels.shape[1]))
+
+
 def _as_json(made_by: dict[str, Any]) -> str:
     return json.dumps(made_by, default=np.ndarray.tolist)
 
@@ -205,12 +245,12 @@ def cluster_columns(
 
 def _check_has(e: Replicates, what: str) -> None:
     """Refuse clusters or pairs of a run that was not about them."""
-    if what in ("replicates", "summary") or is_about_one(e):
+    if what in ("replicates", "summary", "partitions") or is_about_one(e):
         return
     if not any(about["name"] == "co_clustering" for about in e.functionals):
         raise ValueError(
-            f"This run does not hold {what}: it was not asked which points are together. Run it with --functional "
-            "together (in Python co_clustering())."
+            f"This run does not hold {what}: it was not asked which points are together, and kept no partitions. "
+            "Run it with --keep 16 (in Python draw), or with --functional together (co_clustering())."
         )
 
 
@@ -230,7 +270,8 @@ def write(
     what : str
         ``"replicates"``: a row a replicate, of what is kept. ``"summary"``: a row a component, mean, standard error
         and interval. ``"clusters"``: a row a point, with its cluster in the consensus. ``"pairs"``: a row a pair of
-        points, with the probability that they are together. NetCDF has replicates, and what is streamed. Points go by
+        points, with the probability that they are together. ``"partitions"``: a row a partition that was kept, with its
+        weight and a column a point. NetCDF has replicates, and what is streamed; or partitions. Points go by
         their names, where they have any; where two are the same, by their numbers, and clusters have the names beside
         them as ``index``.
     beside : mapping, optional
@@ -247,9 +288,11 @@ def write(
         _write_sparse(e, file)
         return
     if kind == ".nc":
-        if what != "replicates":
-            raise ValueError(f"{str(path)!r}: netCDF holds replicates; write the {what} as CSV or Parquet.")
-        _write_netcdf(e, file)
+        if what not in ("replicates", "partitions"):
+            raise ValueError(
+                f"{str(path)!r}: netCDF holds replicates or partitions; write the {what} as CSV or Parquet."
+            )
+        _write_netcdf(e, file, datatree if what == "replicates" else partitions_datatree)
         return
     _check_has(e, what)
     tables: dict[str, Callable[..., dict[str, np.ndarray]]] = {
@@ -257,6 +300,7 @@ def write(
         "summary": summary_columns,
         "clusters": partial(cluster_columns, beside=beside),
         "pairs": pair_columns,
+        "partitions": partition_columns,
     }
     columns = tables[what](e)
     if kind == ".csv":
@@ -327,7 +371,7 @@ def _is_exact(text: str) -> bool:
     return Decimal(f"{number:.{len(wanted.as_tuple().digits) - 1}e}") == wanted
 
 
-def _write_netcdf(e: Replicates, file: Path) -> None:
+def _write_netcdf(e: Replicates, file: Path, tree_of: Callable[[Replicates], xarray.DataTree]) -> None:
     for module in ("h5netcdf", "arviz_base"):
         needed(module, by=repr(str(file)))
-    datatree(e).to_netcdf(file, engine="h5netcdf")
+    tree_of(e).to_netcdf(file, engine="h5netcdf")

@@ -1,0 +1,282 @@
+"""Expectations of any functional from partitions that a run has kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.answers import Estimate
+from copartition.core.compiling import Kernel, prepare
+from copartition.core.records import new_record
+from copartition.core.room import empty_chain, widths_of
+from copartition.core.together import count_pairs
+from copartition.core.weighted import Weighted, sum_weighted
+from copartition.functionals import Functional, bind_all, functional
+from copartition.names import Names
+from copartition.partition import canonical
+from copartition.results import Replicates
+from copartition.results.partitions import Partitions
+from copartition.results.replicates import Moments
+from copartition.results.sums import LARGEST, Sums, whole_numbers
+from copartition.runs.description import describe_functionals
+from copartition.runs.everything import run_all
+from copartition.runs.pacing import Pause
+from copartition.runs.streaming import MOST_POINTS, Gatherer
+from copartition.targets.base import Target
+from copartition.targets.hooks import log_predictive
+from copartition.validation import shorten
+
+CELLS = 400_000  # labels that are looked at in one call
+OF_LABELS = ("clusters", "distance", "memberships", "pairs")  # modules of functionals that look at labels alone
+
+
+@log_predictive
+def unknown_predictive(model, chain, n_choices, n):
+    """Stand for a posterior that is not known, and of which nothing is asked."""
+    for k in range(n_choices):
+        chain.weights[k] = np.nan
+
+
+def labels_alone(n_points: int, names: list[Any] | None) -> Target:
+    """Return a target of which nothing is known but its points, for functionals that look at labels alone."""
+    target = Target(np.zeros((n_points, 0)), unknown_predictive)
+    target.names = names
+    return target
+
+
+class Answers(NamedTuple):
+    """What the partitions of some replicates come to."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    values: np.ndarray
+    ordinary: np.ndarray
+
+
+@dataclass(frozen=True)
+class Question:
+    """A functional, and the partitions that it is averaged over; a piece of work is a replicate.
+
+    Attributes
+    ----------
+    target : Target
+    functional : Functional
+        Bound to the target.
+    partitions : Partitions
+        With counts that have no common divisor.
+    ordinary : bool
+        Whether averages without corrections are wanted, too.
+    sums : Sums or None
+        Of functionals whose values are not kept: then values have no columns.
+    """
+
+    target: Target
+    functional: Functional
+    partitions: Partitions
+    ordinary: bool = False
+    sums: Sums | None = None
+
+    def prepare(self) -> None:
+        """Compile what is going to be used."""
+        f = self.functional
+        own = [f.evaluate] if isinstance(f.evaluate, Kernel) else []
+        if self.sums is not None and f.gathers:
+            prepare(count_pairs)
+        elif own:
+            prepare(sum_weighted, *self.target.kernels, *own)
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Answers, None]:
+        """Average over the partitions of some replicates, by their places, in this thread."""
+        self.prepare()
+        begin = time.thread_time()
+        size = 0 if self.sums is not None else self.functional.size
+        values = np.zeros((len(numbers), size))
+        ordinary = np.zeros((len(numbers) if self.ordinary else 0, size))
+        if self.sums is not None and self.functional.gathers:
+            self._gather(numbers, pause, self.sums)
+        else:
+            total_of = self._compiled() if self.functional.is_compiled else self._in_python
+            for here, lines, first in self._blocks(numbers, pause):
+                counts = self.partitions.counts[lines].astype(np.float64)
+                totals = total_of(lines, first, counts)
+                if self.sums is not None:
+                    self._add(totals, self.sums)
+                    continue
+                values[here] = totals / self.partitions.unit
+                if self.ordinary:
+                    plain = np.arange(len(counts)) - np.repeat(first[:-1], np.diff(first)) < self.partitions.averaged
+                    ordinary[here] = total_of(lines, first, plain.astype(np.float64)) / self.partitions.averaged
+        seconds = np.full(len(numbers), (time.thread_time() - begin) / max(1, len(numbers)))
+        return Answers(np.array(numbers), seconds, values, ordinary), None
+
+    def _blocks(self, numbers: Sequence[int], pause: Pause) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield some replicates at a time: their places among these, their lines, and where each begins there."""
+        begins = self.partitions.first
+        sizes = np.diff(begins)[np.asarray(numbers)]
+        many = max(1, CELLS // (int(sizes.max()) * self.partitions.labels.shape[1]))
+        for a in range(0, len(numbers), many):
+            pause()
+            some = numbers[a : a + many]
+            lines = np.concatenate([np.arange(begins[r], begins[r + 1]) for r in some])
+            yield slice(a, a + len(some)), lines, np.concatenate([[0], np.cumsum(sizes[a : a + many])])
+
+    def _compiled(self) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function that sums a compiled functional, with a chain of its own."""
+        target, f, partitions = self.target.of_chain(), self.functional, self.partitions
+        most = max(target.model.palette, int(partitions.labels.max(initial=0)) + 1)
+        chain = empty_chain(target.n_points, widths_of(target.model), most + 2)
+        value = np.zeros(f.size)
+
+        def total_of(lines: np.ndarray, first: np.ndarray, weights: np.ndarray) -> np.ndarray:
+            numbers = partitions.hyperparameters[lines][:, : len(target.numbers)]
+            weighted = Weighted(partitions.labels[lines].astype(np.int64), numbers, weights, first)
+            totals = np.zeros((len(first) - 1, f.size))
+            sum_weighted(target.model, target.law, chain, f.evaluate, f.parameters, weighted, value, totals)
+            return totals
+
+        return total_of
+
+    def _in_python(self, lines: np.ndarray, first: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the sums of a functional that is written in Python."""
+        labels = self.partitions.labels[lines].astype(np.int64)
+        values = np.array([self.functional.of_labels(row) for row in labels]).reshape(len(labels), -1)
+        return np.add.reduceat(weights[:, None] * values, first[:-1], axis=0)
+
+    def _add(self, totals: np.ndarray, sums: Sums) -> None:
+        """Add what replicates come to to the sums."""
+        divisors = self.functional.divisors
+        for total in totals:
+            whole = whole_numbers(total if divisors is None else total * divisors)
+            with sums.adding():
+                sums.add(whole, 0)
+
+    def _gather(self, numbers: Sequence[int], pause: Pause, sums: Sums) -> None:
+        """Count the pairs of replicates into the sums."""
+        points, begins = self.functional.parameters.astype(np.int64), self.partitions.first
+        gatherer = Gatherer(len(points))
+        for number in numbers:
+            pause()
+            here = slice(begins[number], begins[number + 1])
+            record = new_record(points, int(here.stop - here.start))
+            record.labels[:] = self.partitions.labels[here][:, points]
+            record.weights[:] = self.partitions.counts[here]
+            record.written[0] = len(record.weights)
+            with sums.adding():
+                gatherer.add(record, sums, 0, int(number))
+
+
+def expectations(
+    run: Replicates, target: Target | None, wanted: Sequence[Any], executor: int | None, progress: bool
+) -> Estimate:
+    """Return what the partitions of a run come to for some functionals; see `WeightedPartitions.expect`.
+
+    Parameters
+    ----------
+    run : Replicates
+        With partitions.
+    target : Target, optional
+        That of the run; None if it is not known, and labels are all there is to look at.
+    wanted : sequence of Functional or callable
+        Any number.
+    executor : int, optional
+        Number of threads.
+    progress : bool
+    """
+    assert run.partitions is not None
+    partitions = _reduced(run.partitions)
+    is_known = target is not None
+    if target is None:
+        target = labels_alone(partitions.labels.shape[1], run.made_by.get("names"))
+        partitions = partitions._replace(labels=np.array([canonical(row) for row in partitions.labels]))
+    bound: list[Functional] = []
+    values: list[np.ndarray] = []
+    ordinary: list[np.ndarray] = []
+    moments: list[Moments] = []
+    for value in wanted:
+        value = _as_functional(value, partitions)
+        if not is_known:
+            _check_of_labels(value)
+        own, (f,) = bind_all(target, [value])
+        _check_size(f, partitions)
+        bound.append(f)
+        sums = Sums(f.size, lists_rows=False) if f.is_streamed else None
+        task = Question(own, f, partitions, run.ordinary_values is not None, sums)
+        batches = run_all(task, len(run.values), executor, progress, f.name)
+        order = np.argsort(np.concatenate([batch.indices for batch in batches]))
+        values.append(np.concatenate([batch.values for batch in batches])[order])
+        if task.ordinary:
+            ordinary.append(np.concatenate([batch.ordinary for batch in batches])[order])
+        if sums is not None:
+            moments.append(Moments.of(sums, len(run.values), describe_functionals([f]), partitions.unit))
+        elif not np.isfinite(values[-1]).all():
+            raise ValueError(f"{f.name} gave a value that is not finite, for {shorten(target)}.")
+    about = describe_functionals(bound)
+    left_out = {"precision", "functional", "functional_fingerprint", "functionals"}
+    made_by = {key: value for key, value in run.made_by.items() if key not in left_out} | about
+    made_by["asked"] = partitions.averaged
+    joined = Moments(*[np.concatenate(parts) for parts in zip(*moments, strict=True)]) if moments else None
+    return replace(
+        Estimate(**{name: getattr(run, name) for name in run.__dataclass_fields__}),
+        values=np.concatenate(values, axis=1),
+        ordinary_values=np.concatenate(ordinary, axis=1) if ordinary else None,
+        moments=joined,
+        components=Names(about["functionals"]),
+        made_by=made_by,
+    )
+
+
+def with_answers(run: Replicates, asked: Estimate) -> Estimate:
+    """Return an estimate of all that a run estimated, and of what was asked of its partitions afterwards."""
+    functionals = [*run.functionals, *asked.functionals]
+    several = [one.moments for one in (run, asked) if one.moments is not None]
+    moments = Moments(*[np.concatenate(parts) for parts in zip(*several, strict=True)]) if several else None
+    ordinary = None
+    if run.ordinary_values is not None and asked.ordinary_values is not None:
+        ordinary = np.concatenate([run.ordinary_values, asked.ordinary_values], axis=1)
+    about = {"functional": f"{run.made_by['functional']}, {asked.made_by['functional']}", "functionals": functionals}
+    return replace(
+        asked,
+        values=np.concatenate([run.values, asked.values], axis=1),
+        ordinary_values=ordinary,
+        moments=moments,
+        components=Names(functionals),
+        made_by=run.made_by | about,
+    )
+
+
+def _reduced(partitions: Partitions) -> Partitions:
+    """Return the same with counts as small as they can be: those of a replicate sum to the unit, which is divided."""
+    common = max(1, int(np.gcd.reduce(partitions.counts)))
+    return partitions._replace(counts=partitions.counts // common, unit=partitions.unit // common)
+
+
+def _as_functional(value: Any, partitions: Partitions) -> Any:
+    """Return a functional; of a function of labels how many numbers it returns is found by calling it."""
+    if isinstance(value, Functional) or not callable(value):
+        return value
+    return functional(value, np.size(value(canonical(partitions.labels[0]))))
+
+
+def _check_size(f: Functional, partitions: Partitions) -> None:
+    """Refuse what cannot be summed exactly."""
+    if not f.is_streamed:
+        return
+    if f.gathers and len(f.parameters) > MOST_POINTS:
+        raise ValueError(f"co_clustering of all pairs takes at most {MOST_POINTS:,} points, got {len(f.parameters):,}.")
+    first = partitions.first
+    if np.add.reduceat(np.abs(partitions.counts), first[:-1]).max() >= LARGEST:
+        raise ValueError(f"{f.name}: weights are too different to be summed exactly; ask with keep_values=True.")
+
+
+def _check_of_labels(value: Any) -> None:
+    """Refuse a functional that asks a posterior which is not known."""
+    evaluate = getattr(value, "evaluate", None)
+    known = [f"copartition.functionals.{name}" for name in OF_LABELS]
+    if isinstance(evaluate, Kernel) and evaluate.function.__module__ not in known:
+        raise ValueError(
+            f"{value.name} asks the posterior, which a file does not hold: give the target that the run was made with."
+        )
