@@ -130,13 +130,13 @@ def recolor(labels, n, k):
     return naive.canonical([*labels[:n], k, *labels[n + 1 :]])
 
 
-def update_matrix(target, states, n):
-    """Transition matrix of the update of point n, from the kernels' own conditional law."""
+def update_matrix(target, states, n, numbers=None):
+    """Transition matrix of the update of point n, from the kernels' own conditional law, given hyperparameters."""
     number = {state: s for s, state in enumerate(states)}
     matrix = np.zeros((len(states), len(states)))
     for s, state in enumerate(states):
         placed = naive.placements(state, n)
-        for p, after in zip(cp.conditional(target, state, n), placed, strict=True):
+        for p, after in zip(cp.conditional(target, state, n, numbers), placed, strict=True):
             if p > 0:
                 matrix[s, number[after]] += p
     return matrix

@@ -169,10 +169,10 @@ def gamma_all():
     return Case(cp.Mixture(GAPS, component, PRIOR), of_columns(GAPS, columns), lambda v: 0.0)
 
 
-def gamma_scale():
+def gamma_scale(data=DATA_1D):
     component = cp.NormalInverseGamma(mean=0.2, mean_weight=0.5, shape=2.0, scale=cp.InverseGamma(2, 1))
     columns = lambda v: [partial(naive.gamma_column, mean=0.2, weight=0.5, shape=2.0, scale=v[0])]  # noqa: E731
-    return Case(cp.Mixture(DATA_1D, component, PRIOR), of_columns(DATA_1D[:, None], columns), lambda v: 0.0)
+    return Case(cp.Mixture(data, component, PRIOR), of_columns(data[:, None], columns), lambda v: 0.0)
 
 
 def wishart_all():
@@ -191,11 +191,11 @@ def wishart_all():
     return Case(cp.Mixture(DATA_2D, component, PRIOR), log_data, lambda v: 0.0)
 
 
-def discount():
-    target = cp.Mixture(DATA_1D, cp.Gaussian(noise_sd=0.8, mean_sd=1.7, mean=0.3), cp.PitmanYor(0.6, cp.Beta(1, 3)))
+def discount(data=DATA_1D):
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=0.8, mean_sd=1.7, mean=0.3), cp.PitmanYor(0.6, cp.Beta(1, 3)))
     columns = lambda v: [partial(naive.known_column, noise_sd=0.8, mean_sd=1.7, mean=0.3)]  # noqa: E731
     prior = lambda labels, v: naive.process(labels, 0.6, v[0])  # noqa: E731
-    return Case(target, of_columns(DATA_1D[:, None], columns), lambda v: 0.0, prior)
+    return Case(target, of_columns(data[:, None], columns), lambda v: 0.0, prior)
 
 
 def mixed():

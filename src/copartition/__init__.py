@@ -45,6 +45,7 @@ from copartition.functionals import (
 from copartition.partition import canonical, hamming_distance, overlaps, variation_of_information
 from copartition.results import MeetingTimes
 from copartition.results.store import StoreError
+from copartition.runs.asymptotic_variance import asymptotic_variance
 from copartition.runs.choice import How
 from copartition.runs.comparing import compare
 from copartition.runs.consensus import consensus
@@ -154,6 +155,7 @@ __all__ = [
     "Unknowns",
     "WeightedPartitions",
     "__version__",
+    "asymptotic_variance",
     "begin_cluster",
     "block_matrix",
     "canonical",

@@ -126,7 +126,9 @@ def _from_draws(e: Replicates, reference: Draws) -> tuple[list[Replicates], Ordi
 
 def _from_variances(e: Replicates, reference: Replicates) -> tuple[list[Replicates], Ordinary]:
     if reference.made_by["fingerprint"] != e.made_by["fingerprint"]:
-        raise ValueError("reference must be of the same target as the estimate, got the variance of another one's chains.")
+        raise ValueError(
+            "reference must be of the same target as the estimate, got the variance of another one's chains."
+        )
     of = {part.functionals[0]["name"]: part for part in reference.parts()}
     parts = [part for part in e.parts() if variance_name(part.functionals[0]["name"]) in of]
     if not parts:

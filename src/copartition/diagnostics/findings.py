@@ -13,6 +13,7 @@ import numpy as np
 
 from copartition.diagnostics.agreement import MODES, agreement_of
 from copartition.diagnostics.bounds import tv_bound
+from copartition.diagnostics.efficiency import is_variance
 from copartition.diagnostics.missing import missing_of
 from copartition.diagnostics.robust import heavy_tail
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
@@ -176,16 +177,20 @@ def _worst(findings: Sequence[Finding]) -> str:
 def _answer(part: Replicates) -> str:
     is_law = part.components[0].startswith("P(")  # of which the likeliest is told
     i = int(np.argmax(part.mean)) if is_law else 0
-    what = f"probability of {part.components[i][2:-1]}" if is_law else f"mean of {part.components[i]}"
+    what = (
+        f"posterior probability of {part.components[i][2:-1]}" if is_law else f"posterior mean of {part.components[i]}"
+    )
+    if is_variance(part):
+        what = f"asymptotic variance of {part.components[i].partition('(')[2][:-1]}"
     mean, error = float(part.mean[i]), float(part.stderr[i])
     value = rounded(mean, error)
     if part.is_biased:
-        return f"The estimate of the posterior {what} is {value}, and biased."
+        return f"The estimate of the {what} is {value}, and biased."
     if is_constant(mean, error):
-        return f"The posterior {what} was {value} in every replicate, so that its error is not known."
+        return f"The {what} was {value} in every replicate, so that its error is not known."
     interval = interval_text(mean, error, part.margin())
     known = f"with 95 % interval {interval}" if interval != "-" else f"with standard error {error:.2g}"
-    return f"The posterior {what} is {value}, {known}."
+    return f"The {what} is {value}, {known}."
 
 
 def _meetings(e: Replicates) -> list[Finding]:
@@ -193,10 +198,12 @@ def _meetings(e: Replicates) -> list[Finding]:
     count, found = len(e.met), []
     if e.censored:
         cap = e.made_by["settings"]["max_sweeps"]
+        who, chance = "pairs of chains", "pair does not meet"
+        if is_variance(e):
+            who, chance = "replicates had pairs of chains that", "replicate has such a pair"
         text = (
-            f"{e.censored} of {count} pairs of chains did not meet and were cut short, so the estimate carries an "
-            f"unknown bias (a pair does not meet with a probability below {e.censored_bound():.2g}, with 95 % "
-            "confidence)."
+            f"{e.censored} of {count} {who} did not meet and were cut short, so the estimate carries an unknown bias "
+            f"(a {chance} with a probability below {e.censored_bound():.2g}, with 95 % confidence)."
         )
         if missing := missing_of(e):
             text += f" {missing.sentence}."
@@ -208,8 +215,9 @@ def _meetings(e: Replicates) -> list[Finding]:
     if found:
         return found
     coupled = e.sweeps_to_meet
+    whose = f"All pairs of chains of {count} replicates" if is_variance(e) else f"All {count} pairs of chains"
     text = (
-        f"All {count} pairs of chains met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
+        f"{whose} met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
         f"most, so the estimate is unbiased{_stopped(e)}."
     )
     return [Finding(GOOD, "Meetings", text)]
@@ -341,7 +349,7 @@ def _longer(e: Replicates) -> str:
 def _horizon(e: Replicates) -> list[Finding]:
     s = e.made_by["settings"]
     share = (s["min_sweeps"] - s["burn_in"] + 1) * len(e.values) / e.sweeps.sum()
-    if share >= AVERAGED or e.completed is not None:
+    if share >= AVERAGED or e.completed is not None or is_variance(e):
         return []
     return [
         Finding(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from copartition.diagnostics.efficiency import is_variance
 from copartition.results import Replicates
 
 SHARES = ("co_clustering", "largest_clusters", "memberships", "cluster_similarity")  # of which values are in 0..1
@@ -71,8 +72,8 @@ class Missing:
 
 
 def missing_of(e: Replicates) -> Missing | None:
-    """Return what the cap of an estimate leaves out; None if all pairs met."""
-    if not e.censored:
+    """Return what the cap of an estimate leaves out; None if all pairs met, and of an asymptotic variance."""
+    if not e.censored or is_variance(e):
         return None
     cap, p = int(e.meeting_times[~e.met].max()), e.censored_bound()
     steps, bounds = [], []

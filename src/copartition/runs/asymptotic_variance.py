@@ -17,10 +17,10 @@ form. Theirs has a fixed state in the place of y; with both drawn from pi one pa
 (docs/trust.md), and there is no state to choose.
 
 Nobody can draw from pi. But a replicate of the unbiased estimator is a signed measure whose expectation is pi, and two
-independent ones, pi_1 and pi_2, make a signed measure of expectation pi x pi on pairs of states. A replicate here is two
-of those; `atoms` states are drawn from each, with probabilities proportional to the sizes of their weights, and one
-drawn from pi_1 makes a pair with one drawn from pi_2. With u and w their signed weights, which keep expectations as they
-are, and R = `atoms`,
+independent ones, pi_1 and pi_2, make a signed measure of expectation pi x pi on pairs of states. A replicate here has
+two of them. `atoms` states are drawn from each, with probabilities proportional to the sizes of their weights, and one
+drawn from pi_1 makes a pair with one drawn from pi_2. With u and w their signed weights, which keep all expectations,
+and R = `atoms`,
 
     v_hat = R sum_r u_r w_r (h(x_r) - h(y_r)) (G_r - (h(x_r) - h(y_r)))  +  1/2 sum_(r, s) u_r w_s (h(x_r) - h(y_s))^2 .
 
@@ -61,8 +61,8 @@ from copartition.targets.base import Target
 from copartition.validation import flag, integer
 
 REPLICATES = 100
-# Pairs from atoms may cost so many times what the two replicates cost that they are atoms of. Measured with 1, 4, 16, 64
-# and 256 atoms (docs/trust.md): variance times CPU time is least where they cost 1.6 to 2.6 times as much.
+# So many times the sweeps of the two replicates go into pairs that begin at their atoms. Measured with 1, 4, 16, 64 and
+# 256 atoms (docs/trust.md): variance times CPU time is least where it is 1.6 to 2.6 times as many.
 SHARE = 2.0
 LEAST_ATOMS, MOST_ATOMS = 16, 256
 PILOT_PAIRS = 16
@@ -173,7 +173,9 @@ def variance_of(
 def _about(functional: Functional) -> dict[str, Any]:
     """Return what the result says of the variance of a functional."""
     about: dict[str, Any] = {"name": variance_name(functional.name), "size": functional.size}
-    return about if functional.size == 1 else about | {"components": [variance_name(one) for one in functional.components]}
+    return (
+        about if functional.size == 1 else about | {"components": [variance_name(one) for one in functional.components]}
+    )
 
 
 # --- the pilot -------------------------------------------------------------------------------------------------------
@@ -259,6 +261,7 @@ class VarianceJob:
         runner = Runner(job, [(PART, OF_MEASURES, 2 * i + j) for i in numbers for j in range(2)])
         runner.run(pause)
         o = runner.outcomes()
+        assert o.partitions is not None
         states, weights, begins = _drawn(o.partitions, job, numbers)
         seeds = np.concatenate([_words(job, OF_PAIRS, i, 4 * job.keeps).reshape(-1, 4) for i in numbers])
         cap = job.settings.max_sweeps
@@ -273,7 +276,7 @@ class VarianceJob:
         ]
         seconds = by_replicate(o.seconds).sum(axis=1) + by_replicate(found.seconds).sum(axis=1)
         seconds *= (time.thread_time() - begin) / seconds.sum()  # all that there was to do
-        met = by_replicate(o.met).all(axis=1) & by_replicate(found.met).all(axis=1)
+        met = np.asarray(np.concatenate([by_replicate(o.met), by_replicate(found.met)], axis=1).all(axis=1))
         return Outcomes(
             indices=np.array(numbers, dtype=np.int64),
             values=_checked(np.array(values)),

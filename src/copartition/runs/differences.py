@@ -12,9 +12,10 @@ from copartition.chains.chain import chain_at, refusal
 from copartition.chains.pair import couple
 from copartition.chains.step import BoundStep
 from copartition.core import status as kernel_status
-from copartition.core.batch import Question, new_progress, number
+from copartition.core.batch import Question, new_progress
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.differences import Differences, add_differences
+from copartition.core.records import number
 from copartition.core.room import grown_pair
 from copartition.core.state import PLACE, STEPS
 from copartition.functionals import Functional, arranged, evaluate_at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,6 +17,8 @@ from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
 from copartition.results import Outcomes
 from copartition.results.store import Store
+from copartition.runs.asymptotic_variance import REPLICATES as VARIANCE_REPLICATES
+from copartition.runs.asymptotic_variance import variance_of
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
 from copartition.runs.description import describe, describe_look, describe_model
 from copartition.runs.following import follow
@@ -136,7 +139,9 @@ def estimate(
     job = make_job(target, functional, choice, seed)
     threads = executor if isinstance(executor, int) else None  # it is not worth a pool of processes or a cluster
     choice = replace(choice, model=look_at_model(target, functional, choice, Where(threads, False, seed)))
-    return run_until(rule, job, choice, executor=executor, store=store, progress=progress)
+    e = run_until(rule, job, choice, executor=executor, store=store, progress=progress)
+    size, where = (VARIANCE_REPLICATES, None), Where(threads, False, seed)
+    return replace(e, variance_of_chain=partial(variance_of, target, functional, choice, size, where))
 
 
 def run_until(
