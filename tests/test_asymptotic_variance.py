@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -46,6 +47,7 @@ def solved(matrix, law, h):
     return g, law @ (2 * h * g - h * h)
 
 
+@cache
 def exact(name):
     """A target, its partitions, and for the number of clusters and the largest share: g, and the variance."""
     target, density = small.TARGETS[name]()
@@ -54,6 +56,7 @@ def exact(name):
     return target, states, *solved(laws.sweep_matrix(target, states), law[law > 0], values_of(states))
 
 
+@cache
 def exact_with_number(name):
     """The same for four points, where a state is a partition and a hyperparameter on a grid; its own g comes last."""
     case = small_numbers.CASES[name](small.DATA_1D[:POINTS])

@@ -197,7 +197,8 @@ class PilotJob:
         own, random = job.target.of_chain(), stream(job.seed, PART, OF_CHAINS, number)
         chain = start_chain(own, job.start, random)
         chain = advance_by(own, job.step, chain, random, job.settings.burn_in, Chunks(own.n_points), pause)
-        thin = -(-max(job.settings.min_sweeps, TIMED_UPDATES // own.n_points) // PILOT_PAIRS)
+        timed = TIMED_UPDATES // own.n_points if functional.is_compiled else 0  # Python takes long by itself
+        thin = -(-max(1, job.settings.min_sweeps, timed) // PILOT_PAIRS)
         labels, values, seconds = [], [], 0.0
         for _ in range(PILOT_PAIRS):
             pause()
