@@ -16,6 +16,7 @@ PAGE = ROOT / "docs" / "evidence.md"
 sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "examples", "benchmarks", "evidence")]
 
 import block_models  # noqa: E402
+import chain_variance  # noqa: E402
 import estimates  # noqa: E402
 import network_meetings  # noqa: E402
 import sooner  # noqa: E402
@@ -50,6 +51,7 @@ def main(words: list[str]) -> None:
         estimates.PARTS
         | unknown_numbers.PARTS
         | trust.PARTS
+        | chain_variance.PARTS
         | sooner.PARTS
         | streaming.PARTS
         | which_model.PARTS
