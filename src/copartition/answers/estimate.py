@@ -43,10 +43,10 @@ class Estimate(Replicates):
     True
     """
 
-    variance_of_chain: Callable[[], Estimate] | None = field(default=None, repr=False, compare=False)
+    _variance_of_chain: Callable[[], Estimate] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"variance_of_chain": None}  # it knows the target, with all data
+        return self.__dict__ | {"_variance_of_chain": None}  # it knows the target, with all data
 
     def inefficiency(self, reference: Sample | Estimate | None = None) -> efficiency.Inefficiency:
         """Return how many times the work of ordinary chains the same precision takes with this estimate's settings.
@@ -72,12 +72,12 @@ class Estimate(Replicates):
         if reference is None:
             efficiency.check_spread(self)
             self.all_values("inefficiency")
-            if self.variance_of_chain is None:
+            if self._variance_of_chain is None:
                 raise ValueError(
                     "inefficiency must be given a reference, what sample or asymptotic_variance returns, where an "
                     "estimate does not know its target: it was read from a file, or is not from estimate."
                 )
-            reference = self.variance_of_chain()
+            reference = self._variance_of_chain()
         return efficiency.inefficiency(self, reference)
 
     def trimmed_mean(self, proportion: float = 0.01, level: float = 0.95) -> robust.RobustSummary:

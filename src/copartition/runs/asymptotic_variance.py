@@ -32,7 +32,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -52,11 +52,12 @@ from copartition.runs.description import describe, describe_look
 from copartition.runs.differences import PairRunner, States, prepare_differences
 from copartition.runs.everything import run_all
 from copartition.runs.memory import check_memory
+from copartition.runs.other_starts import compare_starts
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.powers import Pieces, each_piece, run_pieces
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import advance_by, prepare_chains
-from copartition.runs.workers import Where
+from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target
 from copartition.validation import flag, integer
 
@@ -158,16 +159,22 @@ def variance_of(
     job = make_job(target, functional, choice, where.seed, keeps_all=True)
     check_memory(job, replicates)
     atoms = None if size[1] is None else integer("atoms", size[1], 1)
-    affordable, seconds_a_sweep = _pilot(job, where)
-    task = VarianceJob(replace(job, functionals=(), keeps=atoms or affordable), job.functionals)
-    has_cap = job.settings.cap is not None
-    found = run_all(task, replicates, where.executor, where.progress, "replicates", has_cap)
-    description = describe(job, choice.init) | describe_look(choice.look) | {"wanted": replicates}
+    with lasting(where.executor) as place:
+        affordable, seconds_a_sweep = _pilot(job, place)
+        task = VarianceJob(replace(job, functionals=(), keeps=atoms or affordable), job.functionals)
+        has_cap = job.settings.cap is not None
+        batches = run_all(task, replicates, place, where.progress, "replicates", has_cap)
+        outcomes = Outcomes.joined([batch.outcomes for batch in batches])
+        look = describe_look(choice.look)
+        if not look and outcomes.met.all():
+            averages = outcomes._replace(values=np.concatenate([batch.averages for batch in batches]))
+            look = describe_look(compare_starts(job, averages, place))
+    description = describe(job, choice.init) | look | {"wanted": replicates}
     description["settings"] = description["settings"] | {"atoms": task.job.keeps}
     description["functional"] = ", ".join(variance_name(f.name) for f in job.functionals)
     description["functionals"] = [_about(f) for f in job.functionals]
     description["seconds_a_sweep"] = seconds_a_sweep
-    return Estimate.of(Outcomes.joined(found), description)
+    return Estimate.of(outcomes, description)
 
 
 def _about(functional: Functional) -> dict[str, Any]:
@@ -212,9 +219,9 @@ class PilotJob:
         return (States(np.array(labels), np.array(values)), seconds / sweeps), sweeps
 
 
-def _pilot(job: Job, where: Where) -> tuple[int, float]:
+def _pilot(job: Job, executor: Any) -> tuple[int, float]:
     """Return how many atoms pay, and the CPU seconds of a sweep of an ordinary chain, the first functional included."""
-    (of_x, of_y), _, _ = run_pieces(PilotJob(job), 2, where.executor, False, "chains")
+    (of_x, of_y), _, _ = run_pieces(PilotJob(job), 2, executor, False, "chains")
     s, seconds_a_sweep = job.settings, float(of_x[1] + of_y[1]) / 2
     states = States(*[np.concatenate(parts) for parts in zip(of_x[0], of_y[0], strict=True)])
     begins = np.arange(2 * PILOT_PAIRS).reshape(2, -1).T
@@ -228,6 +235,31 @@ def _pilot(job: Job, where: Where) -> tuple[int, float]:
 
 
 # --- replicates ------------------------------------------------------------------------------------------------------
+
+
+class Batch(NamedTuple):
+    """Some replicates.
+
+    Attributes
+    ----------
+    outcomes : Outcomes
+        Their values are asymptotic variances.
+    averages : float64 array (replicates, components)
+        What the atoms of the first of their two signed measures say of the functionals themselves.
+    """
+
+    outcomes: Outcomes
+    averages: np.ndarray
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Which replicates."""
+        return self.outcomes.indices
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """CPU time of each."""
+        return self.outcomes.seconds
 
 
 @dataclass(frozen=True)
@@ -249,14 +281,15 @@ class VarianceJob:
         self.job.prepare()
         prepare_differences(self.job.target, self.functionals, self.job.step)
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, None]:
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Batch, None]:
         """Run some replicates, one after another, in this thread."""
         self.prepare()
         at_once = max(1, CELLS // (2 * self.job.keeps * self.job.target.n_points))
         parts = [self._run(numbers[i : i + at_once], pause) for i in range(0, len(numbers), at_once)]
-        return Outcomes.joined(parts), None
+        outcomes, averages = zip(*parts, strict=True)
+        return Batch(Outcomes.joined(outcomes), np.concatenate(averages)), None
 
-    def _run(self, numbers: Sequence[int], pause: Pause) -> Outcomes:
+    def _run(self, numbers: Sequence[int], pause: Pause) -> Batch:
         begin = time.thread_time()
         job, count = self.job, len(numbers)
         runner = Runner(job, [(PART, OF_MEASURES, 2 * i + j) for i in numbers for j in range(2)])
@@ -271,21 +304,20 @@ class VarianceJob:
         def by_replicate(array: np.ndarray) -> np.ndarray:
             return array.reshape(count, -1, *array.shape[1:])
 
-        values = [
-            combined(u, w, *ends)
-            for u, w, *ends in zip(*weights, *[by_replicate(array) for array in found[:3]], strict=True)
-        ]
+        ends = [by_replicate(array) for array in (found.at_x, found.at_y, found.totals)]
+        values = np.array([combined(*one) for one in zip(*weights, *ends, strict=True)])
         seconds = by_replicate(o.seconds).sum(axis=1) + by_replicate(found.seconds).sum(axis=1)
         seconds *= (time.thread_time() - begin) / seconds.sum()  # all that there was to do
         met = np.asarray(np.concatenate([by_replicate(o.met), by_replicate(found.met)], axis=1).all(axis=1))
-        return Outcomes(
+        outcomes = Outcomes(
             indices=np.array(numbers, dtype=np.int64),
-            values=_checked(np.array(values)),
+            values=_checked(values),
             meeting_times=np.where(met, by_replicate(o.meeting_times).max(axis=1), cap),
             met=met,
             sweeps=by_replicate(o.sweeps).sum(axis=1) + 2 * by_replicate(found.steps).sum(axis=1),
             seconds=seconds,
         )
+        return Batch(outcomes, np.einsum("ir,irc->ic", weights[0], ends[0]))
 
 
 def _drawn(kept: Partitions, job: Job, numbers: Sequence[int]) -> tuple[States, np.ndarray, np.ndarray]:

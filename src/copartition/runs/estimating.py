@@ -141,7 +141,7 @@ def estimate(
     choice = replace(choice, model=look_at_model(target, functional, choice, Where(threads, False, seed)))
     e = run_until(rule, job, choice, executor=executor, store=store, progress=progress)
     size, where = (VARIANCE_REPLICATES, None), Where(threads, False, seed)
-    return replace(e, variance_of_chain=partial(variance_of, target, functional, choice, size, where))
+    return replace(e, _variance_of_chain=partial(variance_of, target, functional, choice, size, where))
 
 
 def run_until(
