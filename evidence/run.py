@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "examples", "benchmar
 import block_models  # noqa: E402
 import estimates  # noqa: E402
 import network_meetings  # noqa: E402
+import partitions  # noqa: E402
 import sooner  # noqa: E402
 import streaming  # noqa: E402
 import trust  # noqa: E402
@@ -52,6 +53,7 @@ def main(words: list[str]) -> None:
         | trust.PARTS
         | sooner.PARTS
         | streaming.PARTS
+        | partitions.PARTS
         | which_model.PARTS
         | block_models.PARTS
         | network_meetings.PARTS
