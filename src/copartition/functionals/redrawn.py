@@ -5,17 +5,18 @@ as it is, so the expectation of P_n h under the target is that of h, for every n
 
     h + share * sum over points n of (P_n h - h)
 
-has the expectation of h for any fixed share, and is an ordinary functional: a function of the partition alone, and of the
-hyperparameters, where some are unknown (given these, the draws leave the target as it is). The sum takes away what h owes
-to the last draw of each point. With share 1 that is all of it for terms that depend on one point, and with share 1/2 for
-terms that depend on two; in between both become smaller. Differences P_n h - h as control variates are those of
+has the expectation of h for any fixed share, and is an ordinary functional: a function of the partition alone, and of
+the hyperparameters, where some are unknown (given these, the draws leave the target as it is). The sum takes away what
+h owes to the last draw of each point. With share 1 that is all of it for terms that depend on one point, and with share
+1/2 for terms that depend on two; in between both become smaller. Differences P_n h - h as control variates are those of
 Dellaportas and Kontoyiannis (2012), "Control variates for estimation based on reversible Markov chain Monte Carlo
 samplers", *JRSS B*.
 
 For a pair of points only its own two draws count. Then I - P_i and I - P_j are orthogonal projections, the eigenvalues
-of their sum lie between 0 and 2, and with a share of at most 1 the variance under the target is never larger than that of
-h. For sums over many pairs, and for the number of clusters, there is no such promise; `docs/estimates.md` has what was
-measured. Functionals that jump, such as the probability of exactly five clusters, become noisier, and have no form here.
+of their sum lie between 0 and 2, and with a share of at most 1 the variance under the target is never larger than that
+of h. For sums over many pairs, and for the number of clusters, there is no such promise; docs/estimates.md has what was
+measured. Functionals that jump, such as the probability of exactly five clusters, become noisier, and have no form
+here.
 
 Whether the form is used must not depend on the partition: that would be a bias.
 """
