@@ -13,7 +13,9 @@ import small
 import small_networks
 import small_numbers
 from conftest import JIT_DISABLED
-from copartition.chains.chain import chain_at, with_numbers
+from copartition.chains.chain import advance_chain, chain_at, with_numbers
+from copartition.chains.step import BoundStep
+from copartition.core.random import stream
 from copartition.functionals import evaluate_at, redrawn
 from copartition.functionals.base import bind_all
 from copartition.functionals.redrawn import SHARE, evaluate_redrawn
@@ -139,10 +141,6 @@ def test_partitions_stay_and_others_are_as_they_were():
 
 def test_chains_that_have_run():
     """Whose clusters stand in other slots than in those of their rows: against a chain that was put there."""
-    from copartition.chains.chain import advance_chain
-    from copartition.chains.step import BoundStep
-    from copartition.core.random import stream
-
     target = cp.Mixture(np.arange(30.0) % 7, cp.NormalInverseGamma(), cp.DirichletProcess(3.0))
     chain, random = chain_at(target, np.arange(30) % 5), stream(3, 1)
     target, bound = bind_all(target, [cp.co_clustering(), cp.memberships(np.arange(30) % 3), cp.n_clusters()])
