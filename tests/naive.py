@@ -362,6 +362,16 @@ def conditional(density, labels, n):
     return weights / weights.sum()
 
 
+def redrawn(density, labels, value, share, points):
+    """The value of a partition plus a share of what is expected to change if each of some points is drawn anew."""
+    here = np.asarray(value(labels), dtype=float)
+    total = here.copy()
+    for n in points:
+        for probability, state in zip(conditional(density, labels, n), placements(labels, n), strict=True):
+            total += share * probability * (np.asarray(value(state)) - here)
+    return total
+
+
 # --- couplings as tables of joint probabilities ----------------------------------------------------------------------
 
 
