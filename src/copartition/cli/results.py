@@ -76,9 +76,9 @@ def _about(e: cp.Estimate, run: str, what: str | None) -> cp.Estimate:
     if e.partitions is None or _has_pairs(e):
         return e
     if what == "clusters":
-        found = cp.consensus(cp.WeightedPartitions(e)).estimate
+        found = cp.consensus(load_partitions(run, says=False)).estimate
         return e if found is None else cp.Estimate(**{name: getattr(found, name) for name in e.__dataclass_fields__})
-    return cp.WeightedPartitions(e).expect(cp.co_clustering()) if what == "pairs" else e
+    return load_partitions(run, says=False).expect(cp.co_clustering()) if what == "pairs" else e
 
 
 def _has_pairs(e: cp.Estimate) -> bool:

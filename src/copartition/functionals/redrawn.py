@@ -200,3 +200,4 @@ FORMS: dict[object, Callable[[Functional, Redrawn], np.ndarray]] = {
     share_of_pairs: _similarity,
     count_clusters: _n_clusters,
 }
+REDRAWING = (conditional_probabilities, redraw_all_pairs, redraw_listed_pairs, redraw_companions)  # what is compiled
