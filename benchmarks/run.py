@@ -12,6 +12,7 @@ import meetings
 import models
 import networks
 import real
+import redrawn
 import runs
 import scaling
 import solver
@@ -30,6 +31,7 @@ PARTS = {
     "runs": runs.measure,
     "meetings": meetings.measure,
     "real": real.measure,
+    "redrawn": redrawn.measure,
     "answers": answers.measure,
     "clients": clients.measure,
 }

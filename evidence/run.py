@@ -19,6 +19,7 @@ import block_models  # noqa: E402
 import chain_variance  # noqa: E402
 import estimates  # noqa: E402
 import network_meetings  # noqa: E402
+import partitions  # noqa: E402
 import sooner  # noqa: E402
 import streaming  # noqa: E402
 import trust  # noqa: E402
@@ -54,6 +55,7 @@ def main(words: list[str]) -> None:
         | chain_variance.PARTS
         | sooner.PARTS
         | streaming.PARTS
+        | partitions.PARTS
         | which_model.PARTS
         | block_models.PARTS
         | network_meetings.PARTS

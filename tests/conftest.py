@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -83,3 +84,13 @@ def rna_seq():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20201)
+
+
+def once_each(first, second):
+    """All cases of two lists, of which `make test` takes some: one list is gone through, and the other takes turns."""
+    longest = max(len(first), len(second))
+    taken = {(first[turn % len(first)], second[turn % len(second)]) for turn in range(longest)}
+    return [
+        pytest.param(*case, marks=() if case in taken else pytest.mark.long)
+        for case in itertools.product(first, second)
+    ]

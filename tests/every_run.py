@@ -22,6 +22,22 @@ def estimate(executor, **more):
     return {"bits": [e.values, e.meeting_times, e.met, e.sweeps, e.numbers], "seconds": e.seconds}
 
 
+def draw(executor, **more):
+    """Partitions that are kept, with corrections and an unknown hyperparameter."""
+    unknown = cp.Mixture(small.DATA_1D, cp.TiedGaussian("spherical"), cp.DirichletProcess(0.9))
+    d = cp.draw(
+        unknown,
+        BOTH,
+        replicates=40,
+        per_replicate=3,
+        settings=None,
+        executor=executor,
+        **SETTINGS | {"burn_in": 0},
+        **more,
+    )
+    return {"bits": [d.labels, d.weights, d.replicate, d.hyperparameters, d.run.values], "seconds": d.run.seconds}
+
+
 def capped(executor, **more):
     """Pairs of which some do not meet, and are followed."""
     e = cp.estimate(
@@ -80,4 +96,4 @@ def sample_within(executor, **more):
     return {"bits": [e.values, e.sweeps], "seconds": e.seconds}
 
 
-RUNS = {f.__name__: f for f in (estimate, capped, meeting_times, sample, tune, estimate_within, sample_within)}
+RUNS = {f.__name__: f for f in (estimate, draw, capped, meeting_times, sample, tune, estimate_within, sample_within)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise, permutations, product
 
@@ -361,6 +362,16 @@ def conditional(density, labels, n):
     return weights / weights.sum()
 
 
+def redrawn(density, labels, value, share, points):
+    """The value of a partition plus a share of what is expected to change if each of some points is drawn anew."""
+    here = np.asarray(value(labels), dtype=float)
+    total = here.copy()
+    for n in points:
+        for probability, state in zip(conditional(density, labels, n), placements(labels, n), strict=True):
+            total += share * probability * (np.asarray(value(state)) - here)
+    return total
+
+
 # --- couplings as tables of joint probabilities ----------------------------------------------------------------------
 
 
@@ -693,6 +704,30 @@ def unbiased(h_x, h_y, tau, k, m, lag, weights="right", too_early=0):
 def weight_by_counting(t, k, m, lag):
     """How often the difference at time t is counted: for each start l in k..m, all t = l + j lag with j >= 1."""
     return sum(1 for start in range(k, m + 1) if t > start and (t - start) % lag == 0)
+
+
+def kept_atoms(x, y, tau, times, per_replicate, most, uniform):
+    """The states of a replicate that are kept, and their weights: those of the average, then corrections two by two.
+
+    ``x[t]`` and ``y[t]`` are the states at time t, ``times`` burn-in, horizon and lag; every correction that is kept is
+    one of a list, of which a random half is dropped whenever it is too long.
+    """
+    k, m, lag = times
+    states = m - k + 1
+    count = min(per_replicate, states)
+    shift = int(uniform() * states)
+    atoms = [(x[k + (shift + j * states) // count], Fraction(1, count)) for j in range(count)]
+    corrections = [(t, weight_by_counting(t, k, m, lag)) for t in range(k + lag, tau)]
+    corrections = [(t, weight) for t, weight in corrections if weight]
+    stride, offset = 1, 0
+    for seen in range(1, len(corrections) + 1):
+        if len(range(offset, seen, stride)) > most:
+            offset += stride if uniform() < 0.5 else 0
+            stride *= 2
+    for t, weight in corrections[offset::stride]:
+        part = Fraction(stride * weight, states)
+        atoms += [(x[t], part), (y[t - lag], -part)]
+    return atoms
 
 
 # --- what meeting times tell -----------------------------------------------------------------------------------------

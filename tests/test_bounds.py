@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import ot
 import pytest
+from scipy.optimize import linprog
 
 import copartition as cp
 import laws
@@ -90,6 +91,51 @@ def test_meeting_times_one_too_small_are_found_out():
     m = many_meeting_times(target, 20_000, 30, 1)
     wrong = cp.tv_bound(pairs(m.meeting_times - 1, 30), np.arange(5))
     assert np.any(tv > wrong.value + 4 * (wrong.high - wrong.low) / 3.92)
+
+
+@pytest.mark.parametrize("lag", [1, 2, 5])
+def test_a_chain_that_is_absorbed_is_as_far_as_the_bound_says(lag):
+    """No lower bound can follow from meeting times: this chain is absorbed with probability 1/2 a sweep.
+
+    Pairs have met at once if the first chain is not absorbed within the lag, else when the second one is. Of all pairs
+    there are as many of each length as there should be, up to 2^14 of a kind.
+    """
+    absorbed_after = np.repeat(np.arange(1, 16), [*(2 ** np.arange(13, -1, -1)), 1])
+    lengths = np.concatenate([np.zeros(len(absorbed_after)), np.tile(absorbed_after, 2**lag - 1)]).astype(int)
+    t = np.arange(6)
+    np.testing.assert_allclose(cp.tv_bound(pairs(lag + lengths, lag), t).value, 0.5**t, atol=2e-4)
+
+
+def least_with_control_variates(terms):
+    """Least mean over pairs, by coefficients c_j, of the positive weights on states of the sum that the bound bounds.
+
+    A pair with J terms: + 1 on a_j and - 1 on b_(j-1) for j = 1..J, and + c_j on a_j and - c_j on b_j for all j, where
+    b_j is a_(j+1) from j = J on.
+    """
+    size = int(max(terms)) + 3
+    fixed, free = [], []
+    for count in terms:
+        weights = np.zeros((2, size + 1, size + 1))  # of a_0, a_1, ... and b_0, b_1, ...: c_0, c_1, ..., and 1
+        for j in range(size):
+            after = (0, j + 1) if j >= count else (1, j)
+            weights[0, j, j] += 1
+            weights[(*after, j)] -= 1
+            if 1 <= j <= count:
+                weights[0, j, size] += 1
+                weights[1, j - 1, size] -= 1
+        fixed.append(weights[..., size].ravel())
+        free.append(weights[..., :size].reshape(-1, size))
+    rows, offsets = np.concatenate(free), np.concatenate(fixed)
+    costs = np.concatenate([np.zeros(size), np.full(len(rows), 1 / len(terms))])
+    limits = [(None, None)] * size + [(0, None)] * len(rows)
+    return linprog(costs, np.hstack([rows, -np.eye(len(rows))]), -offsets, bounds=limits).fun
+
+
+@pytest.mark.parametrize(("lag", "t"), [(4, 0), (10, 0), (10, 3), (10, 20), (30, 5)])
+def test_control_variates_lower_the_bound_to_1_and_no_further(lag, t):
+    m = random_pairs(np.random.default_rng(lag), lag, count=20)
+    terms = np.maximum(0, np.ceil((m.meeting_times - lag - t) / lag))
+    assert least_with_control_variates(terms) == pytest.approx(min(1.0, cp.tv_bound(m, t).value[0]), abs=1e-9)
 
 
 @pytest.mark.parametrize("t", [0, 2, 6])

@@ -94,7 +94,7 @@ def test_stores_go_on(table, tmp_path):
 
 
 def test_that_a_store_will_hold_no_labels_is_said_before_the_run(table, tmp_path):
-    said = "The store will hold no labels: export --clusters needs --functional together."
+    said = "The store will hold no labels: export --clusters needs --keep 16."
     without = call("estimate", table, *MODEL, *SHORT, "--store", tmp_path / "a.db")
     assert without.stderr.splitlines()[0] == said
     assert call("export", tmp_path / "a.db", "--clusters", "-o", tmp_path / "a.csv").exit_code == 2
@@ -365,6 +365,84 @@ def run(table, tmp_path):
     return path
 
 
+@pytest.fixture
+def kept(table, tmp_path):
+    path = tmp_path / "kept.db"
+    result = call("estimate", table, *MODEL, *SHORT, "--replicates", "120", "--keep", "2", "--store", path)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_a_run_that_kept_partitions_is_asked_afterwards(table, kept, tmp_path):
+    wanted = ["--functional", "together:a,d", "--functional", "n_clusters:2"]
+    result = call("ask", kept, *wanted, "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    data = [[0.0, 1.0], [0.1, 1.5], [5.0, -1.0], [5.5, -1.2]]
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    d = cp.WeightedPartitions.load(kept, target)
+    assert answer["mean"] == pytest.approx(d.expect([cp.co_clustering([0, 3]), cp.n_clusters(2)]).mean.tolist())
+    assert answer["components"][0] == "together[a, d]"
+    assert answer["biased"] is False
+    printed = call("ask", kept, *wanted)
+    assert "(2 kept partitions of each)" in printed.output
+    assert "Without the data" not in printed.output
+
+
+def test_the_posterior_is_made_again_from_its_data(tmp_path):
+    path, store = tmp_path / "x.csv", tmp_path / "run.db"
+    path.write_text("x\n0.0\n0.1\n5.0\n5.5\n")
+    assert call("estimate", path, *MODEL, *SHORT, "--keep", "2", "--store", store, "--as", "x=number").exit_code == 0
+    result = call("ask", store, "--functional", "density:0:5:2", "--json")
+    target = cp.Mixture([0.0, 0.1, 5.0, 5.5], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
+    d = cp.WeightedPartitions(cp.Estimate.load(store), target)
+    assert json.loads(result.stdout)["mean"] == d.expect(cp.predictive_density([0.0, 5.0])).mean.tolist()
+    (tmp_path / "elsewhere").mkdir()
+    path.rename(tmp_path / "elsewhere" / "x.csv")
+    store.rename(tmp_path / "elsewhere" / "run.db")
+    moved = call("ask", tmp_path / "elsewhere" / "run.db", "--functional", "density:0:5:2", "--json")
+    assert moved.stdout == result.stdout
+    (tmp_path / "elsewhere" / "x.csv").write_text("x\n0.0\n0.1\n5.0\n5.6\n")
+    changed = call("ask", tmp_path / "elsewhere" / "run.db", "--functional", "density:0:5:2")
+    assert changed.exit_code == 2
+    assert changed.stderr.splitlines()[0].startswith("Without the data, which are gone or have changed")
+    assert "predictive_density asks the posterior, which a file does not hold" in changed.stderr
+    assert call("ask", tmp_path / "elsewhere" / "run.db", "--functional", "n_clusters").exit_code == 0
+
+
+def test_what_was_not_asked_for_is_exported_and_shown(kept, tmp_path):
+    clusters = tmp_path / "clusters.csv"
+    assert call("export", kept, "--clusters", "-o", clusters).exit_code == 0
+    table = pd.read_csv(clusters)
+    assert table["point"].tolist() == ["a", "b", "c", "d"]
+    assert table["cluster"].tolist() == [0, 0, 1, 1]
+    assert list(table.columns[4:]) == ["name", "x", "y"]
+    assert call("export", kept, "--pairs", "-o", tmp_path / "pairs.csv").exit_code == 0
+    assert len(pd.read_csv(tmp_path / "pairs.csv")) == 6
+    assert call("export", kept, "--partitions", "-o", tmp_path / "all.csv").exit_code == 0
+    every = pd.read_csv(tmp_path / "all.csv")
+    assert list(every.columns) == ["replicate", "weight", "a", "b", "c", "d"]
+    assert np.allclose(every.groupby("replicate")["weight"].sum(), 1.0)
+    page = tmp_path / "page.html"
+    assert call("report", kept, "-o", page, "--functional", "together:a,b").exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Number of clusters" in text
+    assert "Which points are together" in text
+    assert "largest_clusters(3)[0]" in text
+
+
+def test_partitions_need_a_store_and_a_run_that_kept_them(table, run, tmp_path):
+    without = call("estimate", table, *MODEL, *SHORT, "--keep", "2")
+    assert without.exit_code == 2
+    assert "--keep goes with --store" in without.output
+    plain = tmp_path / "plain.db"
+    assert call("estimate", table, *MODEL, *SHORT, "--store", plain).exit_code == 0
+    for arguments in (["ask", plain], ["report", plain, "--functional", "n_clusters", "-o", tmp_path / "x.html"]):
+        refused = call(*arguments)
+        assert refused.exit_code == 2
+        assert "--keep" in refused.output
+
+
 def test_report_of_a_run(run, tmp_path):
     page = tmp_path / "report.html"
     result = call("report", run, "-o", page)
@@ -522,7 +600,7 @@ def test_export_of_pairs(run, tmp_path, ending):
         (["report", "RUN", "-o", "/nowhere/report.html"], "'/nowhere/report.html' cannot be written: No such file"),
         (["export", "RUN", "-o", "/nowhere/run.csv"], "'/nowhere/run.csv' cannot be written: No such file"),
         (["export", "RUN", "-o", "run.xls"], "'run.xls' must end in .csv, .parquet, .nc"),
-        (["export", "RUN", "-o", "run.nc", "--summary"], "write the summary as CSV or Parquet"),
+        (["export", "RUN", "-o", "run.nc", "--summary"], "write summary as CSV or Parquet"),
         (["export", "RUN", "-o", "run.npz", "--summary"], ".npz holds pairs; write the summary as CSV or Parquet"),
     ],
 )

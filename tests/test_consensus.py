@@ -147,7 +147,10 @@ def test_estimates_a_little_outside_of_0_and_1_are_no_trouble():
     [
         (lambda e: cp.consensus(e, loss="rand"), "loss must be 'vi' or 'binder', got 'rand'"),
         (lambda e: cp.consensus(e, starts=0), "starts must be a whole number of at least 1"),
-        (lambda e: cp.consensus([[0, 1]]), "target must be a posterior, what draw returns or an estimate of co_clustering"),
+        (
+            lambda e: cp.consensus([[0, 1]]),
+            "target must be a posterior, what draw returns or an estimate of co_clustering",
+        ),
         (lambda e: cp.consensus(estimate_from([[1.0], [2.0]])), "no functional 'co_clustering'"),
     ],
 )

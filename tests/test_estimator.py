@@ -13,7 +13,7 @@ import copartition as cp
 import laws
 import naive
 import small
-from conftest import JIT_DISABLED
+from conftest import JIT_DISABLED, once_each
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.moves import Move
 from copartition.chains.pair import advance_pair, start_pair
@@ -115,16 +115,6 @@ def assert_unbiased(values, exact):
     error = np.abs(values.mean(axis=0) - exact)
     stderr = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     assert np.all(error <= 4 * stderr + 1e-12), np.max(error / np.maximum(stderr, 1e-300))
-
-
-def once_each(first, second):
-    """All cases of two lists, of which `make test` takes some: one list is gone through, and the other takes turns."""
-    longest = max(len(first), len(second))
-    taken = {(first[turn % len(first)], second[turn % len(second)]) for turn in range(longest)}
-    return [
-        pytest.param(*case, marks=() if case in taken else pytest.mark.long)
-        for case in itertools.product(first, second)
-    ]
 
 
 @pytest.mark.parametrize(("name", "coupling"), once_each(["scalar", "coloring", "full"], [*small.COUPLINGS]))

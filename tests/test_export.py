@@ -79,8 +79,12 @@ def test_netcdf_gives_the_same_bits_back(e, tmp_path):
     ("name", "what", "message"),
     [
         ("run.xls", "replicates", "must end in .csv, .parquet, .nc"),
-        ("run.nc", "summary", "write the summary as CSV or Parquet"),
-        ("run.csv", "clusters", "it was not asked which points are together. Run it with --functional together"),
+        ("run.nc", "summary", "write summary as CSV or Parquet"),
+        (
+            "run.csv",
+            "clusters",
+            "which points are together, and kept no partitions. Run it with --keep 16",
+        ),
     ],
 )
 def test_bad_input_is_refused(e, tmp_path, name, what, message):
@@ -185,9 +189,10 @@ def test_pairs_as_a_sparse_matrix(kind, tmp_path):
     [
         ("run.npz", "replicates", ".npz holds pairs; write the replicates as CSV or Parquet"),
         ("run.npz", "summary", ".npz holds pairs; write the summary as CSV or Parquet"),
-        ("run.nc", "pairs", "netCDF holds replicates; write the pairs as CSV or Parquet"),
+        ("run.nc", "pairs", "netCDF holds replicates and partitions; write pairs as CSV or Parquet"),
         ("run.npz", "pairs", "it was not asked which points are together"),
         ("run.csv", "pairs", "it was not asked which points are together"),
+        ("run.csv", "partitions", "This run kept no partitions"),
     ],
 )
 def test_pairs_that_cannot_be_written_are_refused(e, tmp_path, name, what, message):

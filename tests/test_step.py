@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import pickle
 import shlex
 from dataclasses import replace
@@ -20,8 +19,6 @@ import small_numbers
 from copartition.cli.model import model_options, moving_of, step_options
 from copartition.runs import pilot
 from copartition.runs.defaults import bind, resolve
-from copartition.view.report.tables import making_of
-from stores import as_format_2
 
 
 @cp.log_predictive
@@ -144,26 +141,6 @@ def test_a_store_of_another_step_is_refused(tmp_path):
         with pytest.raises(cp.StoreError, match="belongs to another run: step is"):
             cp.estimate(target, cp.n_clusters(), step=other, replicates=2, store=path, **RUN)
     assert len(cp.estimate(target, cp.n_clusters(), step=step, replicates=3, store=path, **RUN).values) == 3
-
-
-@pytest.mark.parametrize("updates", [0, {"number": 2, "tries": 4, "points": 5, "points_fingerprint": "00"}])
-def test_stores_that_have_the_step_in_several_places_can_be_read(tmp_path, updates):
-    target, path = TARGETS["scalar"](), tmp_path / "run.db"
-    e = cp.estimate(target, cp.n_clusters(), split_merge=2, replicates=3, store=path, **RUN)
-    settings = e.made_by["settings"] | {"split_merge": 2, "blocks": updates}
-    as_format_2(
-        path,
-        "DELETE FROM description WHERE key = 'step'",
-        "INSERT INTO description VALUES ('coupling', '\"Path()\"')",
-        ("UPDATE description SET value = ? WHERE key = 'settings'", (json.dumps(settings),)),
-    )
-    loaded = cp.Estimate.load(path)
-    assert loaded.made_by["step"] == {"coupling": "Path()", "split_merge": 2, "joint_updates": updates or None}
-    assert ("joint_updates 2" in str(loaded)) == bool(updates)
-    assert dict(making_of(loaded))["Joint updates after these"] == ("2, of 5 points" if updates else "0")
-    np.testing.assert_array_equal(loaded.values, e.values)
-    with pytest.raises(cp.StoreError, match="it can be read, but not gone on with"):
-        cp.estimate(target, cp.n_clusters(), split_merge=2, replicates=4, store=path, **RUN)
 
 
 # --- the value -------------------------------------------------------------------------------------------------------

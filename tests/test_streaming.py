@@ -25,7 +25,6 @@ from copartition.names import Names
 from copartition.results import sums as sums_module
 from copartition.results.store import Store
 from copartition.runs import keeping, memory, streaming
-from stores import as_format_2
 from test_estimator import growing
 
 COUNT = 3 if JIT_DISABLED else 60
@@ -433,30 +432,6 @@ def test_a_store_is_read_as_it_is_at_one_moment(tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "read", slow)
     assert_same(cp.Estimate.load(path), before)
     assert len(cp.Estimate.load(path).values) == COUNT
-
-
-def test_stores_of_format_1_can_be_read(tmp_path):
-    """They have one list of names for all functionals and no table of sums; to go on with one is refused."""
-    path = tmp_path / "run.db"
-    functionals = [cp.n_clusters(), cp.co_clustering([0, 3, 4])]
-    names = ["n_clusters", "together[0, 3]", "together[0, 4]", "together[3, 4]"]
-    e = cp.estimate(small.scalar()[0], functionals, replicates=3, store=path, **SETTINGS)
-    old = '[{"name": "n_clusters", "size": 1}, {"name": "co_clustering", "size": 3, "points": [0, 3, 4]}]'
-    as_format_2(
-        path,
-        ("UPDATE description SET value = ? WHERE key = 'functionals'", (old,)),
-        ("INSERT INTO description VALUES ('components', ?)", (str(names).replace("'", '"'),)),
-        "DROP TABLE sums",
-        "PRAGMA user_version = 1",
-    )
-    loaded = cp.Estimate.load(path)
-    assert np.array_equal(loaded.values, e.values)
-    assert loaded.components == names == list(e.components)
-    assert loaded.select("co_clustering").components == names[1:]
-    assert cp.consensus(loaded).points.tolist() == [0, 3, 4]
-    with pytest.raises(cp.StoreError, match="it can be read, but not gone on with"):
-        cp.estimate(small.scalar()[0], functionals, replicates=4, store=path, **SETTINGS)
-    assert np.array_equal(cp.Estimate.load(path).values, e.values)
 
 
 # --- when something happens ------------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from copartition.results import Course, Unmet
 from copartition.runs import following, patience, schedule
 from copartition.runs.pacing import Glance, Pause
 from copartition.runs.replicates import Job, Settings
-from stores import as_format_2, damaged
 from test_diagnostics import estimate_from
 from test_estimator import trajectory
 
@@ -270,18 +269,6 @@ def test_pairs_that_were_not_followed_yet_are_followed_when_a_run_goes_on(tmp_pa
     assert "larger max_sweeps" in " ".join(verdict_of(e).advice)
     monkeypatch.undo()
     assert_same(slow(store=path), slow())
-
-
-def test_stores_from_before_are_read(tmp_path):
-    path = tmp_path / "run.db"
-    expected = slow(store=path)
-    as_format_2(path)
-    assert_same(cp.Estimate.load(path), expected)
-    damaged(path, "DROP TABLE ordinary", "DROP TABLE unmet")
-    old = cp.Estimate.load(path)
-    assert np.array_equal(old.values, expected.values)
-    assert old.ordinary is None
-    assert old.unmet == ()
 
 
 # --- where it is told ------------------------------------------------------------------------------------------------

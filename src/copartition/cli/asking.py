@@ -29,17 +29,17 @@ def ask(run: str, functionals: tuple[str, ...], threads: int | None, as_json: bo
     RUN is the file that was given to copartition estimate as --store, with --keep; finished or not.
     """
     with one_sentence_errors():
-        d = load_partitions(run)
+        d = load_partitions(run, says=True)
         wanted = [functional_of(text, d.run.made_by.get("names")) for text in functionals]
         e = d.expect(wanted, threads=threads, progress=True)
         click.echo(json.dumps(as_dict(e), default=np.ndarray.tolist) if as_json else str(e))
 
 
-def load_partitions(run: str) -> cp.WeightedPartitions:
-    """Return the partitions of a run, with its posterior if that can be had again, and a line that says if not."""
+def load_partitions(run: str, says: bool) -> cp.WeightedPartitions:
+    """Return the partitions of a run, with its posterior if that can be had again; a line says if not, if it `says`."""
     d = cp.WeightedPartitions.load(run)
     target = _posterior(d.run, Path(run).parent)
-    if target is None:
+    if target is None and says:
         click.echo(
             "Without the data, which are gone or have changed: questions about clusters can be asked, others cannot.",
             err=True,

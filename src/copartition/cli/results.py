@@ -29,10 +29,10 @@ def report(run: str, output: str, title: str | None, functionals: tuple[str, ...
     with one_sentence_errors():
         e = _load(run)
         shown: cp.Estimate | cp.Consensus = e
-        if e.partitions is not None and len(e.values) >= FEWEST:
-            shown = with_more(load_partitions(run), functionals)
-        elif functionals:
-            raise ValueError(f"--functional goes with a run that kept partitions, and {run!r} holds none.")
+        if functionals and e.partitions is None:
+            raise ValueError(f"--functional goes with a run that kept partitions (--keep), and {run!r} holds none.")
+        if functionals or (e.partitions is not None and not _has_pairs(e) and len(e.values) >= FEWEST):
+            shown = with_more(load_partitions(run, bool(functionals)), functionals)
         with writing(output, e.made_by.get("source")):
             cp.write_report(shown, output, Path(run).name if title is None else title)
     click.echo(f"Wrote {output}.")
@@ -73,12 +73,16 @@ def export(run: str, output: str, what: str | None) -> None:
 
 def _about(e: cp.Estimate, run: str, what: str | None) -> cp.Estimate:
     """Return an estimate of what is wanted: that of the run or, if it was not asked for that, from its partitions."""
-    if e.partitions is None or any(about["name"] == "co_clustering" for about in e.functionals):
+    if e.partitions is None or _has_pairs(e):
         return e
     if what == "clusters":
-        found = cp.consensus(cp.WeightedPartitions(e)).estimate
+        found = cp.consensus(load_partitions(run, says=False)).estimate
         return e if found is None else cp.Estimate(**{name: getattr(found, name) for name in e.__dataclass_fields__})
-    return cp.WeightedPartitions(e).expect(cp.co_clustering()) if what == "pairs" else e
+    return load_partitions(run, says=False).expect(cp.co_clustering()) if what == "pairs" else e
+
+
+def _has_pairs(e: cp.Estimate) -> bool:
+    return any(about["name"] == "co_clustering" for about in e.functionals)
 
 
 def _load(run: str) -> cp.Estimate:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from copartition.core.books import have_met, recount_pair
-from copartition.core.clusters import choices, rebuild_if_due, take_out
+from copartition.core.clusters import choices, put_in, rebuild_if_due, take_out
 from copartition.core.compiling import inner, kernel
 from copartition.core.conditional import weigh
 from copartition.core.numbers import renew_all
@@ -30,7 +30,7 @@ from copartition.core.state import (
     functional_signature,
 )
 from copartition.core.status import DONE, PAUSED
-from copartition.core.types import Float1, Float2, Function, State, float1, float64, int1, int64, uint1, void
+from copartition.core.types import Float1, Float2, Function, State, float1, float2, float64, int1, int64, uint1, void
 
 # --- one chain -------------------------------------------------------------------------------------------------------
 
@@ -108,6 +108,30 @@ def conditional_law(model, law, chain, n):
     """Take point n out and leave its conditional law in ``chain.weights``; return the sum of the weights."""
     take_out(model, chain, n)
     return weigh(model, law, chain, choices(model, chain), n)
+
+
+@kernel(int64(Model, Law, Chain, float2))
+def conditional_probabilities(model, law, chain, table):
+    """Write the conditional distribution of every point given all others; return the first that has none, or -1.
+
+    Entry (n, s) of the table is the probability that point n joins the cluster in slot s. For a point that is alone its
+    own slot stands for staying alone; for others the slot of the new cluster for being alone.
+
+    Changed in place: the table, of as many columns as the chain has rows. The partition stays; its clusters may change
+    their rows, not their slots.
+    """
+    for n in range(len(chain.labels)):
+        take_out(model, chain, n)
+        n_choices = choices(model, chain)
+        total = weigh(model, law, chain, n_choices, n)
+        if not total > 0.0:
+            return n
+        for s in range(table.shape[1]):
+            table[n, s] = 0.0
+        for k in range(n_choices):
+            table[n, chain.slots[k]] = chain.weights[k] / total
+        put_in(model, law, chain, n, chain.holder[0])
+    return -1
 
 
 @kernel(void(Model, Law, Chain, int64, int64))

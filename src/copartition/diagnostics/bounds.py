@@ -8,6 +8,24 @@ still apart (Biswas, Jacob and Vanetti 2019):
     W1(law of X_t, target) <= E[ sum over j >= 1 of d(X_(t + j lag), Y_(t + (j - 1) lag)) ]
 
 Both expectations are estimated by averages over independent pairs.
+
+Control variates (Craiu and Meng 2022) lower the first bound only where it is above 1, that is, says nothing. Write a_j
+and b_j for X and Y at time t + j lag, and J for max(0, ceil((tau - lag - t) / lag)), so that b_j = a_(j+1) for j >= J.
+The bound is one on the sum over j = 1..J of h(a_j) - h(b_(j-1)), for 0 <= h <= 1. As a_j and b_j have the same
+distribution, c_j (h(a_j) - h(b_j)) may be added with any fixed c_j; such terms at times in between only add states. All
+that meeting times tell is that the sum is at most its positive weights on states, which may all differ. These weights
+are never below the sum for one h. If E[J] <= 1, there is one for which the c_j cancel: 0 at a_0 and at b_j for j < J,
+1 at a_1 to a_J, and u_j = E[min(j - 1, J)] / P(J < j), or 0 where both are 0, at a_j for j > J. It is at most 1 because
+E[min(j, J)] is. Then for j >= 1
+
+    E[h(a_j) - h(b_j)] = P(J >= j) + P(J < j) u_j - P(J <= j) u_(j+1) = P(J >= j) - P(J >= j) = 0,
+
+for j = 0 both are 0, and whatever the c_j are, the new bound is at least E[J], the present one.
+
+Nor is there another bound from meeting times alone that is always lower. A chain that is absorbed with probability p a
+sweep is (1 - p)^t from its target. A pair has met at once if X is not absorbed within the lag, otherwise it meets when
+Y is absorbed, and E[J] is (1 - p)^t, too, for every lag. For W1 nothing sharper can hold for all distances either: it
+is TV where any two states are 1 apart.
 """
 
 from __future__ import annotations

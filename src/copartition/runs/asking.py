@@ -13,9 +13,13 @@ from copartition.answers import Estimate
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.records import new_record
 from copartition.core.room import empty_chain, widths_of
+from copartition.core.starts import begin_at
+from copartition.core.state import Chain
+from copartition.core.steps import begin_chain, renew_model, reset_chain
 from copartition.core.together import count_pairs
 from copartition.core.weighted import Weighted, sum_weighted
 from copartition.functionals import Functional, bind_all, functional
+from copartition.functionals.redrawn import FORMS, REDRAWING, evaluate_redrawn
 from copartition.names import Names
 from copartition.partition import canonical
 from copartition.results import Replicates
@@ -70,6 +74,8 @@ class Question:
         With counts that have no common divisor.
     ordinary : bool
         Whether averages without corrections are wanted, too.
+    redraws : bool
+        Whether values are taken with every point drawn anew, see `copartition.functionals.redrawn`.
     sums : Sums or None
         Of functionals whose values are not kept: then values have no columns.
     """
@@ -78,6 +84,7 @@ class Question:
     functional: Functional
     partitions: Partitions
     ordinary: bool = False
+    redraws: bool = False
     sums: Sums | None = None
 
     def prepare(self) -> None:
@@ -87,7 +94,8 @@ class Question:
         if self.sums is not None and f.gathers:
             prepare(count_pairs)
         elif own:
-            prepare(sum_weighted, *self.target.kernels, *own)
+            redrawing = [*REDRAWING, begin_chain, begin_at] if self.redraws else []
+            prepare(sum_weighted, *self.target.kernels, *own, *redrawing)
 
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Answers, None]:
         """Average over the partitions of some replicates, by their places, in this thread."""
@@ -99,7 +107,8 @@ class Question:
         if self.sums is not None and self.functional.gathers:
             self._gather(numbers, pause, self.sums)
         else:
-            total_of = self._compiled() if self.functional.is_compiled else self._in_python
+            plainly = self._compiled() if self.functional.is_compiled else self._in_python
+            total_of = self._redrawn() if self.redraws else plainly
             for here, lines, first in self._blocks(numbers, pause):
                 counts = self.partitions.counts[lines].astype(np.float64)
                 totals = total_of(lines, first, counts)
@@ -109,7 +118,8 @@ class Question:
                 values[here] = totals / self.partitions.unit
                 if self.ordinary:
                     plain = np.arange(len(counts)) - np.repeat(first[:-1], np.diff(first)) < self.partitions.averaged
-                    ordinary[here] = total_of(lines, first, plain.astype(np.float64)) / self.partitions.averaged
+                    # Without corrections, chains are not yet at their target, where drawing anew changes nothing.
+                    ordinary[here] = plainly(lines, first, plain.astype(np.float64)) / self.partitions.averaged
         seconds = np.full(len(numbers), (time.thread_time() - begin) / max(1, len(numbers)))
         return Answers(np.array(numbers), seconds, values, ordinary), None
 
@@ -124,11 +134,32 @@ class Question:
             lines = np.concatenate([np.arange(begins[r], begins[r + 1]) for r in some])
             yield slice(a, a + len(some)), lines, np.concatenate([[0], np.cumsum(sizes[a : a + many])])
 
+    def _chain(self) -> tuple[Target, Chain]:
+        """Return the target as one chain sees it, and a chain with room for all partitions."""
+        target = self.target.of_chain()
+        most = max(target.model.palette, int(self.partitions.labels.max(initial=0)) + 1)
+        return target, empty_chain(target.n_points, widths_of(target.model), most + 2)
+
+    def _redrawn(self) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+        """Return the function that sums a functional with every point drawn anew, with a chain of its own."""
+        (target, chain), f, partitions = self._chain(), self.functional, self.partitions
+
+        def total_of(lines: np.ndarray, first: np.ndarray, weights: np.ndarray) -> np.ndarray:
+            values = np.empty((len(lines), f.size))
+            for place, line in enumerate(lines):
+                if target.numbers:
+                    target.model.numbers[:] = partitions.hyperparameters[line]
+                    chain.n_clusters[0] = 0
+                    renew_model(target.model, target.law, chain)
+                reset_chain(target.model, target.law, chain, partitions.labels[line].astype(np.int64))
+                values[place] = evaluate_redrawn(target.model, target.law, [f], chain)
+            return np.add.reduceat(weights[:, None] * values, first[:-1], axis=0)
+
+        return total_of
+
     def _compiled(self) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
         """Return the function that sums a compiled functional, with a chain of its own."""
-        target, f, partitions = self.target.of_chain(), self.functional, self.partitions
-        most = max(target.model.palette, int(partitions.labels.max(initial=0)) + 1)
-        chain = empty_chain(target.n_points, widths_of(target.model), most + 2)
+        (target, chain), f, partitions = self._chain(), self.functional, self.partitions
         value = np.zeros(f.size)
 
         def total_of(lines: np.ndarray, first: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -204,7 +235,8 @@ def expectations(
         _check_size(f, partitions)
         bound.append(f)
         sums = Sums(f.size, lists_rows=False) if f.is_streamed else None
-        task = Question(own, f, partitions, run.ordinary_values is not None, sums)
+        redraws = is_known and sums is None and f.evaluate in FORMS
+        task = Question(own, f, partitions, run.ordinary_values is not None, redraws, sums)
         batches = run_all(task, len(run.values), executor, progress, f.name)
         order = np.argsort(np.concatenate([batch.indices for batch in batches]))
         values.append(np.concatenate([batch.values for batch in batches])[order])

@@ -209,17 +209,17 @@ def consensus(
         second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2, choice)
         order = np.argsort(second.mean[: len(candidates)], kind="stable")
         best = candidates[order[0]]
-        functionals = _about(best)
+        functionals = _about(best, keep_values=False)
         looked = replace(choice, look=Finding(**second.made_by["modes"])) if "modes" in second.made_by else choice
         third = run(replace(rule, only=0) if isinstance(rule, UntilPrecise) else rule, functionals, 3, looked)
     nodes = getattr(target, "nodes", None) or target.names
     return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
 
 
-def _about(partition: np.ndarray) -> list[Functional]:
+def _about(partition: np.ndarray, keep_values: bool | None = None) -> list[Functional]:
     """Return what there is to be said of one clustering."""
     return [
-        memberships(partition, keep_values=False),
+        memberships(partition, keep_values=keep_values),
         distance_to(partition, "vi"),
         distance_to(partition, "hamming"),
         cluster_similarity(partition),

@@ -137,6 +137,12 @@ class WeightedPartitions(Displayed):
         Estimate
             Its standard errors are those between replicates.
 
+        Notes
+        -----
+        `co_clustering`, `memberships`, `cluster_similarity` and `n_clusters` are not just looked up in the partitions:
+        each point's conditional distribution given all others is used as well, which makes standard errors smaller at
+        the same expectation. So the values of one replicate need not be between 0 and 1.
+
         Examples
         --------
         >>> import copartition as cp

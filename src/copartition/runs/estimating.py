@@ -24,7 +24,7 @@ from copartition.runs.description import describe, describe_look, describe_model
 from copartition.runs.following import follow
 from copartition.runs.keeping import Kept, seconds_a_batch
 from copartition.runs.memory import check_memory
-from copartition.runs.model_check import look_at_model
+from copartition.runs.model_check import look_at_model, wants_look
 from copartition.runs.other_starts import compare_starts
 from copartition.runs.patience import Patience
 from copartition.runs.progress import Monitor, Watch, bar_for
@@ -137,9 +137,10 @@ def estimate(
         flag("progress", progress)
     choice = choose(target, functional, how, step, settings, Where(executor, progress is True, seed), store)
     job = make_job(target, functional, choice, seed)
-    threads = executor if isinstance(executor, int) else None  # it is not worth a pool of processes or a cluster
-    choice = replace(choice, model=look_at_model(target, functional, choice, Where(threads, False, seed)))
+    if wants_look(target, functional):
+        job = replace(job, keeps=1)
     e = run_until(rule, job, choice, executor=executor, store=store, progress=progress)
+    threads = executor if isinstance(executor, int) else None  # pools and clusters may be closed by then
     size, where = (VARIANCE_REPLICATES, None), Where(threads, False, seed)
     return replace(e, _variance_of_chain=partial(variance_of, target, functional, choice, size, where))
 
@@ -198,14 +199,16 @@ def run_until(
                 kept.add_courses(follow(job, kept.unmet, place))
                 look = describe_look(choice.look) or kept.look(is_new) or _look(job, seen.outcomes, place)
         outcome = rule.outcome(seen)
-        found = look | describe_model(choice.model)
+        partitions = kept.partitions_below(wanted)
+        model = look_at_model(job.target, partitions) if choice.model is None else choice.model
+        found = look | describe_model(model)
         if kept.store is not None and not failures:
             kept.store.note({"precision": outcome.get("precision"), **found})
     finally:
         kept.close()
     if failures:
         raise _error(failures, seen.count, store)
-    return kept.estimate(seen, description | outcome | found | {"wanted": wanted})
+    return kept.estimate(seen, description | outcome | found | {"wanted": wanted}, partitions)
 
 
 def _look(job: Job, outcomes: Outcomes, place: Any) -> dict[str, Any]:

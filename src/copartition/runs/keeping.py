@@ -168,11 +168,14 @@ class Kept:
         """Return the replicates below `count`."""
         return Seen(Outcomes.joined(self.batches, count), self.sums, self._description)
 
-    def estimate(self, seen: Seen, description: dict[str, Any]) -> Estimate:
+    def partitions_below(self, count: int) -> Partitions | None:
+        """Return the partitions of the replicates below `count`; None if none are kept."""
+        return Partitions.joined(self.partitions, count) if self.partitions else None
+
+    def estimate(self, seen: Seen, description: dict[str, Any], partitions: Partitions | None) -> Estimate:
         """Return what the replicates amount to. The sums are used up."""
         moments = None if self.sums is None else Moments.of(self.sums, seen.count, description)
-        kept = Partitions.joined(self.partitions, description["wanted"]) if self.partitions else None
-        return Estimate.of(seen.outcomes, description, moments=moments, unmet=self.unmet, partitions=kept)
+        return Estimate.of(seen.outcomes, description, moments=moments, unmet=self.unmet, partitions=partitions)
 
     def add_courses(self, followed: dict[int, Unmet]) -> None:
         """Take in what pairs that did not meet did afterwards, by their numbers."""

@@ -1,4 +1,4 @@
-"""A look at the model before a run that tells which points are together: a few clusterings from short chains."""
+"""A look at the model after a run that tells which points are together: at a few of the partitions that it kept."""
 
 from __future__ import annotations
 
@@ -7,54 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.start import check_start
 from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.model_check import check_model
 from copartition.functionals import Functional, as_list
 from copartition.functionals.pairs import CoClustering
-from copartition.runs.choice import Choice
-from copartition.runs.defaults import bind
-from copartition.runs.sampling import DrawJob, run_chains
-from copartition.runs.workers import Where
+from copartition.results.partitions import Partitions
 from copartition.targets.base import Target
 
-CHAINS, DRAWS = 3, 3
-LEAST_BURN_IN = 20
-LOOKED_AT = 10  # clusterings of a longer list
-PART = int.from_bytes(b"modelchk", "big")  # of the key of random streams
+LOOKED_AT = 10  # clusterings
 
 
-def look_at_model(
-    target: Target, functional: Functional | Sequence[Functional], choice: Choice, where: Where
-) -> list[Finding] | None:
-    """Return where clusters are not as the model has them; None if nothing can be said, or clusters are not asked for.
+def wants_look(target: Target, functional: Functional | Sequence[Functional]) -> bool:
+    """Tell whether a run is about all pairs of points, and its model can be looked at."""
+    return getattr(target, "normal", None) is not None and any(_is_of_all(f, target) for f in as_list(functional))
 
-    It takes three chains of a burn-in and a half, with random numbers of their own.
+
+def look_at_model(target: Any, partitions: Partitions | None) -> list[Finding] | None:
+    """Return where clusters are not as the model has them; None if nothing can be said.
 
     Parameters
     ----------
     target : Target
-    functional : Functional or sequence of Functional
-        What the run is about: all pairs of points, or this is not looked at.
-    choice : Choice
-    where : Where
+    partitions : Partitions, optional
+        Of a run.
     """
-    columns: Any = getattr(target, "normal", None)
-    if columns is None or not any(_is_of_all(f, target) for f in as_list(functional)):
+    columns = getattr(target, "normal", None)
+    if columns is None or partitions is None or not len(partitions.labels):
         return None
-    burn_in = max(LEAST_BURN_IN, choice.settings.burn_in)
-    words = np.random.SeedSequence(where.seed, spawn_key=(PART,)).generate_state(4)
-    job = DrawJob(
-        target,
-        bind(target, choice.step),
-        check_start(target, choice.init),
-        burn_in,
-        max(1, burn_in // 6),
-        DRAWS,
-        int.from_bytes(words.tobytes(), "little"),
-    )
-    draws, _ = run_chains(job, CHAINS, where.executor, False, "chains")
-    return check_model(columns, draws.reshape(-1, target.n_points))
+    return check_model(columns, some_of(partitions.labels[partitions.is_averaged]))
 
 
 def some_of(draws: np.ndarray) -> np.ndarray:

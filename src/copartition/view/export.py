@@ -289,9 +289,7 @@ def write(
         return
     if kind == ".nc":
         if what not in ("replicates", "partitions"):
-            raise ValueError(
-                f"{str(path)!r}: netCDF holds replicates or partitions; write the {what} as CSV or Parquet."
-            )
+            raise ValueError(f"{str(path)!r}: netCDF holds replicates and partitions; write {what} as CSV or Parquet.")
         _write_netcdf(e, file, datatree if what == "replicates" else partitions_datatree)
         return
     _check_has(e, what)
