@@ -107,7 +107,7 @@ def against_long_runs() -> list[str]:
 
 
 def how_many_atoms() -> list[str]:
-    """CPU seconds for a relative standard error of 1 %, by the number of atoms; 200 replicates each.
+    """CPU seconds for a relative standard error of 1 %, by the number of atoms; 100 replicates each.
 
     `burn_in` 100, `min_sweeps` 500, lag 100. In brackets: sweeps of the pairs that begin at atoms, against those of the
     two replicates. The rule was to take the share at which no data set costs more than 1.5 times its least: pairs take
@@ -120,7 +120,7 @@ def how_many_atoms() -> list[str]:
     for name, (target, functional) in data_sets().items():
         cells = []
         for atoms in (*ATOMS, None):
-            v = cp.asymptotic_variance(target, functional, replicates=200, atoms=atoms, seed=2, executor=1)
+            v = cp.asymptotic_variance(target, functional, replicates=100, atoms=atoms, seed=2, executor=1)
             cost = 1e4 * float(v.values.var(ddof=1) / v.mean[0] ** 2 * v.seconds.mean())
             both = 2 * float(np.maximum(500, v.meeting_times).mean())
             chosen = f"{v.made_by['settings']['atoms']}: " if atoms is None else ""
@@ -156,6 +156,6 @@ def fixed_state(target: cp.Target, functional: cp.Functional) -> float:
 
 PARTS = {
     "Asymptotic variance without bias": exactness,
-    "Asymptotic variance without bias: long chains, and what it costs": against_long_runs,
-    "Asymptotic variance without bias: how many atoms": how_many_atoms,
+    "Asymptotic variance: long chains and cost": against_long_runs,
+    "Asymptotic variance: how many atoms": how_many_atoms,
 }

@@ -98,6 +98,8 @@ def runs():
                 "met": m.met.tolist(),
                 "traces": [trace.tolist() for trace in m.traces],
             }
+    v = cp.asymptotic_variance(plane(), cp.n_clusters(), atoms=8, **SHORT)
+    found["asymptotic_variance"] = {"values": v.values.tolist(), "sweeps": v.sweeps.tolist()}
     s = cp.sample(plane(), cp.largest_clusters(2), sweeps=70, burn_in=10, chains=2, seed=4)
     found["sample"] = {"draws": s.draws.tolist()}
     s = cp.sample(plane(), cp.functional(first_and_last, size=2), sweeps=20, burn_in=3, chains=2, seed=4)

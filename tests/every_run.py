@@ -38,6 +38,13 @@ def draw(executor, **more):
     return {"bits": [d.labels, d.weights, d.replicate, d.hyperparameters, d.run.values], "seconds": d.run.seconds}
 
 
+def asymptotic_variance(executor, **more):
+    """Pairs that begin at partitions and hyperparameters of replicates."""
+    unknown = cp.Mixture(small.DATA_1D, cp.TiedGaussian("spherical"), cp.DirichletProcess(0.9))
+    v = cp.asymptotic_variance(unknown, BOTH, replicates=40, atoms=5, executor=executor, **SETTINGS, **more)
+    return {"bits": [v.values, v.meeting_times, v.met, v.sweeps, v.numbers], "seconds": v.seconds}
+
+
 def capped(executor, **more):
     """Pairs of which some do not meet, and are followed."""
     e = cp.estimate(
@@ -96,4 +103,5 @@ def sample_within(executor, **more):
     return {"bits": [e.values, e.sweeps], "seconds": e.seconds}
 
 
-RUNS = {f.__name__: f for f in (estimate, draw, capped, meeting_times, sample, tune, estimate_within, sample_within)}
+EVERY = (estimate, draw, asymptotic_variance, capped, meeting_times, sample, tune, estimate_within, sample_within)
+RUNS = {f.__name__: f for f in EVERY}
