@@ -13,8 +13,8 @@ states x and y until they meet give G(x, y), the sum of h(X_t) - h(Y_t), which h
 
 because the covariance of two functions is half the expectation of the product of their differences. That is the
 estimator of Douc, Jacob, Lee and Vats (2022, "Solving the Poisson equation using coupled Markov chains") in a symmetric
-form. Theirs has a fixed state in the place of y; with both drawn from pi one pair tells 1.7 to 3 times as much
-(docs/trust.md), and there is no state to choose.
+form. Theirs has a fixed state in the place of y; with both drawn from pi one pair tells 1.6 to 3.6 times as much
+(docs/evidence.md), and there is no state to choose.
 
 Nobody can draw from pi. But a replicate of the unbiased estimator is a signed measure whose expectation is pi, and two
 independent ones, pi_1 and pi_2, make a signed measure of expectation pi x pi on pairs of states. A replicate here has
@@ -63,7 +63,7 @@ from copartition.validation import flag, integer
 
 REPLICATES = 100
 # So many times the sweeps of the two replicates go into pairs that begin at their atoms. Measured with 1, 4, 16, 64 and
-# 256 atoms (docs/trust.md): variance times CPU time is least where it is 1.6 to 2.6 times as many.
+# 256 atoms (docs/evidence.md): variance times CPU time is least, or nearly so, where it is 1.6 to 3 times as many.
 SHARE = 2.0
 LEAST_ATOMS, MOST_ATOMS = 16, 256
 PILOT_PAIRS = 16
