@@ -83,8 +83,8 @@ def check_memory(job: Job, replicates: int) -> None:
     if available is not None and kept > available:
         raise ValueError(
             f"per_replicate must be at most {available * job.keeps // kept:,} partitions of {job.target.n_points:,} "
-            f"points, got {job.keeps:,}, which in {replicates:,} replicates need {kept / 1e9:,.3g} GB, and this machine "
-            f"has {available / 1e9:,.3g} GB."
+            f"points, got {job.keeps:,}, which need {kept / 1e9:,.3g} GB for {replicates:,} replicates, and this "
+            f"machine has {available / 1e9:,.3g} GB."
         )
     gathered = job.arranged.gathered
     largest = max(job.functionals, key=lambda f: f.size)
