@@ -18,6 +18,7 @@ from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, renew_model, reset_chain
 from copartition.core.together import count_pairs
 from copartition.core.weighted import Weighted, sum_weighted
+from copartition.display import is_constant
 from copartition.functionals import Functional, bind_all, functional
 from copartition.functionals.redrawn import FORMS, REDRAWING, evaluate_redrawn
 from copartition.names import Names
@@ -35,7 +36,6 @@ from copartition.targets.hooks import log_predictive
 from copartition.validation import shorten
 
 CELLS = 400_000  # labels that are looked at in one call
-SAME = 1e-13  # relative to a value, by which it may differ from rounding alone
 OF_LABELS = ("clusters", "distance", "memberships", "pairs")  # modules of functionals that look at labels alone
 
 
@@ -160,15 +160,16 @@ class Question:
         (target, chain), f, partitions = self._chain(), self.functional, self.partitions
 
         def total_of(lines: np.ndarray, first: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            values = np.empty((len(lines), f.size))
-            for place, line in enumerate(lines):
+            totals = np.zeros((len(first) - 1, f.size))
+            replicate = np.repeat(np.arange(len(totals)), np.diff(first))
+            for place, line, weight in zip(replicate, lines, weights, strict=True):
                 if target.numbers:
                     target.model.numbers[:] = partitions.hyperparameters[line]
                     chain.n_clusters[0] = 0
                     renew_model(target.model, target.law, chain)
                 reset_chain(target.model, target.law, chain, partitions.labels[line].astype(np.int64))
-                values[place] = evaluate_redrawn(target.model, target.law, [f], chain)
-            return np.add.reduceat(weights[:, None] * values, first[:-1], axis=0)
+                totals[place] += weight * evaluate_redrawn(target.model, target.law, [f], chain)
+            return totals
 
         return total_of
 
@@ -286,7 +287,7 @@ def _without_rare(values: np.ndarray, looked_up: np.ndarray) -> np.ndarray:
     between replicates would be taken for an error that it is not. The mean stays; that nothing is known of its error is
     then said as it is said of every component that is the same in all replicates.
     """
-    is_same = np.ptp(looked_up, axis=0) <= SAME * np.abs(looked_up).max(axis=0)
+    is_same = is_constant(np.abs(looked_up).max(axis=0), np.ptp(looked_up, axis=0))
     return np.where(is_same, values.mean(axis=0), values)
 
 
