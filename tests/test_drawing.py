@@ -306,6 +306,18 @@ def test_points_are_drawn_anew_where_the_posterior_is_known(posterior):
         assert redrawn.parts()[0].stderr.mean() < 0.9 * plain.parts()[0].stderr.mean()
 
 
+def test_what_is_the_same_in_all_partitions_has_no_known_error():
+    """Single points drawn anew tell nothing of partitions that no replicate has come to."""
+    far = cp.Mixture([-9.0, -8.8, 9.0, 9.2], cp.Gaussian(noise_sd=0.5, mean_sd=9), cp.DirichletProcess(0.01))
+    d = cp.draw(far, replicates=120, seed=1, **SHORT | {"burn_in": 3})
+    e = d.expect(cp.co_clustering())
+    constant = np.ptp(replace(d, target=None).expect(cp.co_clustering()).values, axis=0) == 0
+    assert constant.any()
+    assert np.all(e.stderr[constant] < 1e-15)
+    assert np.any((e.mean[constant] != 0) & (e.mean[constant] != 1))  # the mean is not what was looked up
+    assert "0 *" in str(e)
+
+
 def test_any_number_of_questions_and_of_threads(some):
     wanted = [cp.n_clusters(), cp.co_clustering(keep_values=False), cp.largest_clusters(2), cp.n_clusters(3)] * 2
     one, three = some.expect(wanted, threads=1), some.expect(wanted, threads=3)

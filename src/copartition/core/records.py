@@ -101,10 +101,22 @@ class Atoms(State):
 def no_atoms() -> Atoms:
     """Return what stands where nothing is kept."""
     none, rows = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
-    counters = {"at": number(), "passed": number(), "offset": number(), "shift": number()}
-    tables = {"labels": rows.astype(np.int32), "numbers": rows, "random": rows.astype(np.uint64)}
     return Atoms(
-        0, 0, 0, weights=none, first=none, corrections=none, strides=none, renumbered=none, **counters, **tables
+        averaged=0,
+        states=0,
+        most=0,
+        labels=rows.astype(np.int32),
+        numbers=rows,
+        weights=none,
+        first=none,
+        corrections=none,
+        strides=none,
+        at=number(),
+        passed=number(),
+        offset=number(),
+        random=rows.astype(np.uint64),
+        shift=number(),
+        renumbered=none,
     )
 
 

@@ -62,18 +62,23 @@ class Partitions(NamedTuple):
 
     def where(self, chosen: np.ndarray) -> Partitions:
         """Return some of them: all of whole replicates, or the order is lost."""
-        some = [self.labels[chosen], self.counts[chosen], self.replicate[chosen], self.hyperparameters[chosen]]
-        return Partitions(*some, self.averaged, self.unit)
+        return self._replace(
+            labels=self.labels[chosen],
+            counts=self.counts[chosen],
+            replicate=self.replicate[chosen],
+            hyperparameters=self.hyperparameters[chosen],
+        )
 
     @classmethod
     def joined(cls, several: Sequence[Partitions], below: int | None = None) -> Partitions:
         """Return those of several, in the order of their replicates, below a number of these."""
         arrays = [np.concatenate(parts) for parts in zip(*[one[:4] for one in several], strict=True)]
-        found = cls(*arrays, several[0].averaged, several[0].unit)
-        if np.all(np.diff(found.replicate) >= 0) and (below is None or not len(arrays[2]) or arrays[2][-1] < below):
+        found = cls._make([*arrays, several[0].averaged, several[0].unit])
+        wanted = np.full(len(found.replicate), True) if below is None else found.replicate < below
+        if wanted.all() and np.all(np.diff(found.replicate) >= 0):
             return found
         order = np.argsort(found.replicate, kind="stable")
-        return found.where(order if below is None else order[found.replicate[order] < below])
+        return found.where(order[wanted[order]])
 
     # --- in a file ---------------------------------------------------------------------------------------------------
 
@@ -97,7 +102,7 @@ class Partitions(NamedTuple):
             labels = np.frombuffer(body[:middle], dtype=f"u{size}").reshape(count, points)
             values = np.frombuffer(body[end:]).reshape(count, hyperparameters)
             pieces.append((labels, np.frombuffer(body[middle:end], dtype=np.int64), np.full(count, number), values))
-        return cls(*[np.concatenate(parts) for parts in zip(*pieces, strict=True)], averaged, unit)
+        return cls._make([*[np.concatenate(parts) for parts in zip(*pieces, strict=True)], averaged, unit])
 
 
 def narrow(labels: np.ndarray) -> np.ndarray:

@@ -63,7 +63,7 @@ class Outcomes(NamedTuple):
         kept = self.partitions
         if kept is not None:
             kept = kept.where(np.isin(kept.replicate, self.indices[:count]))
-        return Outcomes(*[array[:count] for array in self[:6]], ordinary=ordinary, apart=apart, partitions=kept)
+        return Outcomes._make([*[array[:count] for array in self[:6]], None, ordinary, apart, kept])
 
     @classmethod
     def joined(cls, several: Sequence[Outcomes], below: int | None = None) -> Outcomes:
@@ -78,7 +78,7 @@ class Outcomes(NamedTuple):
         plain = [one.ordinary for one in several if len(one.indices)]
         known = [one for one in plain if one is not None]
         ordinary = np.concatenate(known)[order] if known and len(known) == len(plain) else None
-        return cls(*[array[order] for array in arrays], ordinary=ordinary)
+        return cls._make([*[array[order] for array in arrays], None, ordinary, (), None])
 
     @classmethod
     def none(cls, components: int) -> Outcomes:

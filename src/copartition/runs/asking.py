@@ -18,6 +18,7 @@ from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, renew_model, reset_chain
 from copartition.core.together import count_pairs
 from copartition.core.weighted import Weighted, sum_weighted
+from copartition.display import is_constant
 from copartition.functionals import Functional, bind_all, functional
 from copartition.functionals.redrawn import FORMS, REDRAWING, evaluate_redrawn
 from copartition.names import Names
@@ -53,11 +54,22 @@ def labels_alone(n_points: int, names: list[Any] | None) -> Target:
 
 
 class Answers(NamedTuple):
-    """What the partitions of some replicates come to."""
+    """What the partitions of some replicates come to.
+
+    Attributes
+    ----------
+    indices, seconds : arrays (replicates)
+    values : float64 array (replicates, components)
+    looked_up : float64 array (replicates, components)
+        Values without drawing points anew; no rows where they are the same.
+    ordinary : float64 array (replicates, components)
+        Averages without corrections; no rows where they are not wanted.
+    """
 
     indices: np.ndarray
     seconds: np.ndarray
     values: np.ndarray
+    looked_up: np.ndarray
     ordinary: np.ndarray
 
 
@@ -103,6 +115,7 @@ class Question:
         begin = time.thread_time()
         size = 0 if self.sums is not None else self.functional.size
         values = np.zeros((len(numbers), size))
+        looked_up = np.zeros((len(numbers) if self.redraws else 0, size))
         ordinary = np.zeros((len(numbers) if self.ordinary else 0, size))
         if self.sums is not None and self.functional.gathers:
             self._gather(numbers, pause, self.sums)
@@ -116,12 +129,14 @@ class Question:
                     self._add(totals, self.sums)
                     continue
                 values[here] = totals / self.partitions.unit
+                if self.redraws:
+                    looked_up[here] = plainly(lines, first, counts) / self.partitions.unit
                 if self.ordinary:
                     plain = np.arange(len(counts)) - np.repeat(first[:-1], np.diff(first)) < self.partitions.averaged
                     # Without corrections, chains are not yet at their target, where drawing anew changes nothing.
                     ordinary[here] = plainly(lines, first, plain.astype(np.float64)) / self.partitions.averaged
         seconds = np.full(len(numbers), (time.thread_time() - begin) / max(1, len(numbers)))
-        return Answers(np.array(numbers), seconds, values, ordinary), None
+        return Answers(np.array(numbers), seconds, values, looked_up, ordinary), None
 
     def _blocks(self, numbers: Sequence[int], pause: Pause) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield some replicates at a time: their places among these, their lines, and where each begins there."""
@@ -145,15 +160,16 @@ class Question:
         (target, chain), f, partitions = self._chain(), self.functional, self.partitions
 
         def total_of(lines: np.ndarray, first: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            values = np.empty((len(lines), f.size))
-            for place, line in enumerate(lines):
+            totals = np.zeros((len(first) - 1, f.size))
+            replicate = np.repeat(np.arange(len(totals)), np.diff(first))
+            for place, line, weight in zip(replicate, lines, weights, strict=True):
                 if target.numbers:
                     target.model.numbers[:] = partitions.hyperparameters[line]
                     chain.n_clusters[0] = 0
                     renew_model(target.model, target.law, chain)
                 reset_chain(target.model, target.law, chain, partitions.labels[line].astype(np.int64))
-                values[place] = evaluate_redrawn(target.model, target.law, [f], chain)
-            return np.add.reduceat(weights[:, None] * values, first[:-1], axis=0)
+                totals[place] += weight * evaluate_redrawn(target.model, target.law, [f], chain)
+            return totals
 
         return total_of
 
@@ -240,6 +256,8 @@ def expectations(
         batches = run_all(task, len(run.values), executor, progress, f.name)
         order = np.argsort(np.concatenate([batch.indices for batch in batches]))
         values.append(np.concatenate([batch.values for batch in batches])[order])
+        if task.redraws:
+            values[-1] = _without_rare(values[-1], np.concatenate([batch.looked_up for batch in batches])[order])
         if task.ordinary:
             ordinary.append(np.concatenate([batch.ordinary for batch in batches])[order])
         if sums is not None:
@@ -259,6 +277,18 @@ def expectations(
         components=Names(about["functionals"]),
         made_by=made_by,
     )
+
+
+def _without_rare(values: np.ndarray, looked_up: np.ndarray) -> np.ndarray:
+    """Return values with the spread taken away from components that are the same wherever they are looked up.
+
+    The conditional distribution of single points tells what such a component would be next to the partitions that are
+    there, to many digits. What it would be in others, which no replicate has come to, it does not tell, and its spread
+    between replicates would be taken for an error that it is not. The mean stays; that nothing is known of its error is
+    then said as it is said of every component that is the same in all replicates.
+    """
+    is_same = is_constant(np.abs(looked_up).max(axis=0), np.ptp(looked_up, axis=0))
+    return np.where(is_same, values.mean(axis=0), values)
 
 
 def with_answers(run: Replicates, asked: Estimate) -> Estimate:

@@ -190,7 +190,7 @@ def _rows_of(batches: list[_ShiftRows]) -> list[_Shift]:
 
 def _outcomes(rows: list[_Shift]) -> Outcomes:
     columns = [np.array(column) for column in list(zip(*rows, strict=True))[:5]]
-    return Outcomes(np.arange(len(rows)), *columns)
+    return Outcomes._make([np.arange(len(rows)), *columns, None, None, (), None])
 
 
 def _work(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:

@@ -48,8 +48,13 @@ def _of_group(folder: Path) -> int | None:
     return max(0, limit - used + int(statistics.get("inactive_file", 0)))
 
 
+def kept_memory(job: Job, replicates: int) -> int:
+    """Return the bytes that kept partitions take: a byte a label, once more while they are put together."""
+    return 2 * replicates * job.keeps * job.target.n_points
+
+
 def memory_needed(job: Job, replicates: int) -> int:
-    """Return the bytes that the results of a run take on this machine."""
+    """Return the bytes that the values of a run take on this machine."""
     a = job.arranged
     # Two arrays of sums, half of one for long replicates; what is evaluated as it is stands in three arrays more.
     streamed = 20 * a.n_streamed + 24 * sum(f.size for f in a.summed)
@@ -74,7 +79,13 @@ def check_draws(functional: Functional, sweeps: int, chains: int) -> None:
 
 def check_memory(job: Job, replicates: int) -> None:
     """Refuse a run whose results this machine cannot hold."""
-    available, needed = available_memory(), memory_needed(job, replicates)
+    available, needed, kept = available_memory(), memory_needed(job, replicates), kept_memory(job, replicates)
+    if available is not None and kept > available:
+        raise ValueError(
+            f"per_replicate must be at most {available * job.keeps // kept:,} partitions of {job.target.n_points:,} "
+            f"points, got {job.keeps:,}, which need {kept / 1e9:,.3g} GB for {replicates:,} replicates, and this "
+            f"machine has {available / 1e9:,.3g} GB."
+        )
     gathered = job.arranged.gathered
     largest = max(job.functionals, key=lambda f: f.size)
     hint = INSTEAD if largest.name == "co_clustering" else "keep fewer components or replicates"

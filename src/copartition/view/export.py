@@ -48,7 +48,7 @@ def _numbers(e: Replicates) -> np.ndarray:
     return np.arange(len(e.values)) if e.numbers is None else e.numbers
 
 
-def _different(names: Iterable[str], taken: tuple[str, ...]) -> list[str]:
+def _different(names: Iterable[str], taken: Iterable[str]) -> list[str]:
     """Return names of which no two are the same and none is taken: later ones get a number."""
     seen, result = set(taken), []
     for number, name in enumerate(names):
