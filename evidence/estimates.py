@@ -46,7 +46,7 @@ def coverage() -> list[str]:
 
 
 def unbiasedness() -> list[str]:
-    """A million replicates for each coupling, with three split-merge moves after every sweep, and with the default step."""
+    """A million replicates: each coupling alone, some with three split-merge moves after a sweep, and the default."""
     rows = [
         "| target | coupling | split-merge | exact | estimate | standard errors apart |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -147,8 +147,8 @@ def best_of_grid(case: Case) -> dict[str, int]:
 def work_in_turns(case: Case, several: list[tuple[int, dict]]) -> list[tuple[float, float, float]]:
     """Return the inefficiency of estimates: in sweeps, its standard error, in CPU seconds.
 
-    Of each, the number of replicates and the settings are given. Estimates and ordinary chains take turns on one thread,
-    because the speed of a machine changes.
+    Of each, the number of replicates and the settings are given. Estimates and ordinary chains take turns on one
+    thread, because the speed of a machine changes.
     """
     chains, seconds, runs = [], [], []
     for turn in range(TURNS):
@@ -184,7 +184,7 @@ def tuning() -> list[str]:
     moves, whose burn-in is free; in sweeps, which are dearer with moves, and in CPU seconds, from 600 replicates and
     400,000 sweeps that take turns (the relative error of both columns is the same). Below 1: moves make averages more
     precise than those of the ordinary chain. Predicted: against a chain with the same moves. The grid: burn_in = lag in
-    20, 100, 400; min_sweeps = 5 or 20 times that; the default step; 100 replicates each, the best of them run anew, 200.
+    20, 100, 400; min_sweeps = 5 or 20 times that; the default step; 100 replicates each, and 200 more of the best.
     Pilot and run: CPU time of the pilot and 1,000 replicates, in multiples of what the best of the grid needs for the
     same standard error. RNA-seq: three seeds of the pilot.
     """
