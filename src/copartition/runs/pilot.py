@@ -57,6 +57,7 @@ COMPONENTS = 200  # of a functional that the pilot looks at
 CHAINS = 4
 CHAIN_LENGTH = 50  # in mean sweeps to meet, or in `LEAST_LENGTH` where these are shorter
 LEAST_LENGTH = 20
+COMPARED, COMPARED_LENGTHS = 200, (250, 1000)  # of chains by which steps are compared, likewise, and at most
 NOTHING = np.zeros(0, dtype=np.int64)  # no component is looked at
 PILOT = int.from_bytes(b"tune", "big")
 
@@ -208,8 +209,8 @@ class _Pilot:
         self.trials: list[Trial] = []
         self.too_long: list[Candidate] = []
         self.stages: list[Stage] = []
-        self.sweeps = 0.0
-        self.seconds = 0.0
+        self.sweeps = self.sweeps_of_lags = 0.0
+        self.seconds = 0.0  # without those of lags, which are not timed
         self.seconds_a_coupled_sweep = self.seconds_a_sweep = 0.0
         self._where = where
         self._parts = 0
@@ -286,10 +287,10 @@ class _Pilot:
         """Run ordinary chains with steps among which there is a choice, if chains do different things in them."""
         if len({trial.candidate.step.split_merge for trial in self.trials}) == 1:
             return
+        slowest = max(float(trial.coupled.mean()) for trial in self.trials)
+        length = int(np.clip(COMPARED * slowest, *COMPARED_LENGTHS))
         for i, trial in enumerate(self.trials):
-            draws, _ = self._run_ordinary(
-                trial.candidate.step, least_burn_in(trial.coupled), CHAIN_LENGTH * LEAST_LENGTH
-            )
+            draws, _ = self._run_ordinary(trial.candidate.step, least_burn_in(trial.coupled), length)
             self.trials[i] = trial._replace(variances=tuple(compared_variance(one) for one in draws))
 
     # --- how long ----------------------------------------------------------------------------------------------------
@@ -335,6 +336,7 @@ class _Pilot:
     def _count(self, m: MeetingTimes) -> None:
         """Add what pairs have cost."""
         self.sweeps += float(np.sum(m.lag + 2 * (m.meeting_times - m.lag)))
+        self.sweeps_of_lags += float(m.lag * len(m.met))
         self.seconds += float(m.seconds.sum())
 
     def _add(self, m: MeetingTimes) -> None:
@@ -450,7 +452,7 @@ def _recommend(
         pilot=m,
         stages=pilot.stages,
         pilot_sweeps=pilot.sweeps,
-        pilot_seconds=pilot.seconds,
+        pilot_seconds=pilot.seconds + pilot.sweeps_of_lags * pilot.seconds_a_sweep,
         reasons=_reasons(pilot, coupled, burn_in, horizon, tail),
         modes=modes,
     )
