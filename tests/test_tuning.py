@@ -71,6 +71,12 @@ def test_burn_in_is_the_least_that_is_good_enough():
             assert k == 150 or tuning.predicted_inefficiency(k - 1, 50.5, tail, horizon) > accepted
 
 
+def test_predicted_inefficiency_is_the_formula():
+    """Burn-in 100, 20 of them, pairs meet after 25 sweeps, which cost three each; C / v = 190.1 adds a tenth."""
+    tail = tuning.Tail(start=100, level=190.1, rate=0.1)
+    assert tuning.predicted_inefficiency(100, 25.0, tail, 20) == pytest.approx((2000 + 50) / 1901 * 1.1)
+
+
 def test_components_that_hardly_change_do_not_decide():
     coupled, differences = geometric_pairs(np.random.default_rng(1), 500, 0.1, 1.0)
     alone = tuning.tail_of(coupled, differences, [np.array([2.0])])
