@@ -13,7 +13,7 @@ import naive
 import small
 from copartition.chains.chain import chain_at
 from copartition.core.steps import evaluate_chain
-from copartition.diagnostics.variance import asymptotic_variance, compared_variance
+from copartition.diagnostics.variance import asymptotic_variance, averages_agree, compared_variance
 
 SWEEPS = 200
 
@@ -164,6 +164,16 @@ def test_compared_variance_is_the_initial_monotone_sequence():
     assert rises > 0
     assert compared_variance(np.ones((4, 100, 3))) == 0.0
     assert compared_variance(np.ones((1, 1, 1))) == 0.0
+
+
+def test_averages_of_chains_agree_or_not():
+    """Standard errors of 0.01 each, 0.014 together: 0.05 is no reason for doubt, 0.1 is."""
+    first, second = np.random.default_rng(4).normal(size=(2, 4, 2500, 2))
+    assert averages_agree(first, second + np.array([0.05, 0.0]))
+    assert not averages_agree(first, second + np.array([0.0, 0.1]))
+    still = np.full((4, 100, 1), 0.1)
+    assert averages_agree(still, still + 1e-15)
+    assert not averages_agree(still, still + 1e-6)
 
 
 def test_variance_of_a_very_short_chain_is_no_crash():

@@ -344,6 +344,20 @@ def test_a_step_with_which_pairs_meet_too_late_is_not_taken(monkeypatch):
     assert "0 split-merge moves after a sweep: pairs met too late" in t.reasons[0]
 
 
+def test_a_step_whose_chains_stay_at_their_start_is_not_taken(monkeypatch):
+    """Two crowds of points start in one cluster. Without moves they stay there: pairs meet at once, nothing varies."""
+    rng = np.random.default_rng(5)
+    data = np.concatenate([rng.normal(at, 1.0, (20, 2)) for at in (-2.0, 2.0)])
+    target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=5.0), cp.DirichletProcess(1e-9))
+    how = {"init": "one_cluster", "pairs": 60, "modes": False, "seed": 1}
+    assert cp.sample(target, cp.n_clusters(), split_merge=0, init="one_cluster", sweeps=1000).draws.max() == 1
+    t = cp.tune(target, cp.largest_clusters(1), **how)
+    assert t.split_merge > 0
+    assert "0 split-merge moves after a sweep: chains come to other averages" in t.reasons[0]
+    monkeypatch.setattr("copartition.runs.pilot.averages_agree", lambda a, b: True)
+    assert cp.tune(target, cp.largest_clusters(1), **how).split_merge == 0
+
+
 def test_networks_are_not_tried_without_moves():
     target = cp.BlockModel([(i, (i * i + 1) % 12) for i in range(12)])
     tried = cheaper_candidates(target, cp.Step(), candidate(target, replace(resolve(target, cp.Step()), split_merge=3)))

@@ -7,6 +7,7 @@ import numpy as np
 AUTOCORRELATION_TIMES_A_BATCH = 20.0
 FEWEST_BATCHES = 10  # in a chain
 ROUNDING = 1e-12
+STANDARD_ERRORS = 5.0  # that averages of chains may be apart
 
 
 def asymptotic_variance(draws: np.ndarray) -> np.ndarray:
@@ -60,6 +61,19 @@ def compared_variance(draws: np.ndarray) -> float:
     ends = np.flatnonzero(pairs <= 0)
     positive = pairs[: ends[0]] if len(ends) else pairs
     return float(max(0.0, 2.0 * np.minimum.accumulate(positive).sum() - covariances[0]))
+
+
+def averages_agree(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether averages of two sets of chains are within five standard errors of each other, in every component.
+
+    Parameters
+    ----------
+    first, second : arrays (chains, sweeps, components)
+    """
+    variance = sum(asymptotic_variance(draws) / (draws.shape[0] * draws.shape[1]) for draws in (first, second))
+    apart = np.abs(first.mean(axis=(0, 1)) - second.mean(axis=(0, 1)))
+    rounding = ROUNDING * np.maximum(1.0, np.abs(first).max(axis=(0, 1)))
+    return bool(np.all(apart <= STANDARD_ERRORS * np.sqrt(variance) + rounding))
 
 
 def _centred(draws: np.ndarray) -> np.ndarray:

@@ -33,7 +33,7 @@ from copartition.diagnostics.tuning import (
     variability_of,
     work_of,
 )
-from copartition.diagnostics.variance import asymptotic_variance, compared_variance
+from copartition.diagnostics.variance import asymptotic_variance, averages_agree, compared_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.results import MeetingTimes
 from copartition.results.meeting import MANY_AT_START, quick_sentence
@@ -207,7 +207,7 @@ class _Pilot:
         self._start = check_start(target, init)
         self.max_sweeps = max_sweeps
         self.trials: list[Trial] = []
-        self.too_long: list[Candidate] = []
+        self.refused: list[tuple[Candidate, str]] = []  # and why
         self.stages: list[Stage] = []
         self.sweeps = self.sweeps_of_lags = 0.0
         self.seconds = 0.0  # without those of lags, which are not timed
@@ -278,20 +278,28 @@ class _Pilot:
             m, _ = watch_pairs(PairJob(job, False, NOTHING), count, *self._run_on, "trial")
             self._count(m)
             if m.censored and not np.isinf(longest):
-                self.too_long.append(one)
+                self.refused.append((one, "pairs met too late"))
                 return Trial(one, m)
         self.trials.append(Trial(one, m))
         return self.trials[-1]
 
     def _compare_variances(self) -> None:
-        """Run ordinary chains with steps among which there is a choice, if chains do different things in them."""
+        """Run ordinary chains with steps among which there is a choice, if chains do different things in them.
+
+        Chains that hardly leave their start meet soon, and vary little. So averages must agree with those of the first.
+        """
         if len({trial.candidate.step.split_merge for trial in self.trials}) == 1:
             return
         slowest = max(float(trial.coupled.mean()) for trial in self.trials)
         length = int(np.clip(COMPARED * slowest, *COMPARED_LENGTHS))
-        for i, trial in enumerate(self.trials):
+        tried, self.trials, first = self.trials, [], []
+        for trial in tried:
             draws, _ = self._run_ordinary(trial.candidate.step, least_burn_in(trial.coupled), length)
-            self.trials[i] = trial._replace(variances=tuple(compared_variance(one) for one in draws))
+            first = first or draws
+            if all(averages_agree(a, b) for a, b in zip(first, draws, strict=True)):
+                self.trials.append(trial._replace(variances=tuple(compared_variance(one) for one in draws)))
+            else:
+                self.refused.append((trial.candidate, "chains come to other averages"))
 
     # --- how long ----------------------------------------------------------------------------------------------------
 
@@ -485,11 +493,11 @@ def _why_this_step(pilot: _Pilot) -> list[str]:
     best = choose_step(costs, work)
     others = [i for i in np.argsort(work, kind="stable") if i != best]
     against = [f"{pilot.trials[i].candidate}: {work[i] / work[best]:.2g} times as much" for i in others]
-    against += [f"{one}: pairs met too late" for one in pilot.too_long]
+    against += [f"{one}: {why}" for one, why in pilot.refused]
     if not against:
         return []
     margin = " A step whose sweeps cost more has to save a tenth." if work[best] > work.min() else ""
     return [
-        f"Of the steps that were tried, {pilot.trials[best].candidate} serves best. The same precision with others "
-        f"({'; '.join(against)}).{margin}"
+        f"Of the steps that were tried, {pilot.trials[best].candidate} serves best. Work for the same precision, "
+        f"against it: {'; '.join(against)}.{margin}"
     ]
