@@ -54,9 +54,13 @@ def unbiasedness() -> list[str]:
     plain = [(name, coupling, 0) for name in ("scalar", "coloring") for coupling in small.COUPLINGS.values()]
     moved = [(name, small.COUPLINGS[key], 3) for name in ("scalar", "bernoulli") for key in ("transport", "path")]
     chosen = [(name, None, None) for name in ("scalar", "coloring", "bernoulli")]
+    seen = set()
     for name, coupling, moves in plain + moved + chosen:
         target, truth = exact(name)
         step = read_step(target, None, coupling, moves)
+        if (name, repr(step), coupling is None) in seen:
+            continue  # couplings that are the same for colours
+        seen.add((name, repr(step), coupling is None))
         e = cp.estimate(
             target,
             cp.n_clusters(),
