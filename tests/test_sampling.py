@@ -13,7 +13,7 @@ import naive
 import small
 from copartition.chains.chain import chain_at
 from copartition.core.steps import evaluate_chain
-from copartition.diagnostics.variance import asymptotic_variance
+from copartition.diagnostics.variance import asymptotic_variance, averages_agree, compared_variance
 
 SWEEPS = 200
 
@@ -121,6 +121,59 @@ def test_variance_of_an_autoregression():
     for t in range(1, draws.shape[1]):
         draws[:, t] = 0.9 * draws[:, t - 1] + noise[:, t]
     assert asymptotic_variance(draws[:, 1000:, None])[0] == pytest.approx(100.0, rel=0.12)
+
+
+def test_compared_variance_of_autoregressions():
+    """AR(1) with coefficients 0.9, -0.5 and 0 has 100, 4 / 9 and 1; standard errors are 6, 3 and 1.3 %, as simulated.
+
+    Four of them are allowed: a false alarm in some 5,000 seeds.
+    """
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=(8, 10_000, 3))
+    draws = np.zeros_like(noise)
+    for t in range(1, draws.shape[1]):
+        draws[:, t] = [0.9, -0.5, 0.0] * draws[:, t - 1] + noise[:, t]
+    assert compared_variance(draws[:, 500:]) == pytest.approx(100 + 4 / 9 + 1, rel=0.24)
+    assert compared_variance(draws[:, 500:, :1]) == pytest.approx(100.0, rel=0.24)
+    assert compared_variance(draws[:, 500:, 1:2]) == pytest.approx(4 / 9, rel=0.12)
+    assert compared_variance(draws[:, 500:, 2:]) == pytest.approx(1.0, rel=0.055)
+
+
+def test_compared_variance_is_the_initial_monotone_sequence():
+    """Against the definition, autocovariance by autocovariance; not all sequences are monotone by themselves."""
+    rises = 0
+    for seed in range(10):
+        draws = np.random.default_rng(seed).normal(size=(3, 41, 2)).cumsum(axis=1)[:, ::3] + [0.0, 50.0]
+        draws[:, :, 1] += 3 * np.cos(np.arange(14))
+        centred = draws - draws.mean(axis=(0, 1))
+        chains, sweeps, _ = draws.shape
+        covariances = [
+            sum(centred[c, t] @ centred[c, t + lag] for c in range(chains) for t in range(sweeps - lag))
+            / (chains * sweeps)
+            for lag in range(sweeps)
+        ]
+        total, least = -covariances[0], np.inf
+        for lag in range(0, sweeps - 1, 2):
+            pair = covariances[lag] + covariances[lag + 1]
+            if pair <= 0:
+                break
+            rises += pair > least
+            least = min(least, pair)
+            total += 2 * least
+        assert compared_variance(draws) == pytest.approx(max(total, 0.0))
+    assert rises > 0
+    assert compared_variance(np.ones((4, 100, 3))) == 0.0
+    assert compared_variance(np.ones((1, 1, 1))) == 0.0
+
+
+def test_averages_of_chains_agree_or_not():
+    """Standard errors of 0.01 each, 0.014 together: 0.05 is no reason for doubt, 0.1 is."""
+    first, second = np.random.default_rng(4).normal(size=(2, 4, 2500, 2))
+    assert averages_agree(first, second + np.array([0.05, 0.0]))
+    assert not averages_agree(first, second + np.array([0.0, 0.1]))
+    still = np.full((4, 100, 1), 0.1)
+    assert averages_agree(still, still + 1e-15)
+    assert not averages_agree(still, still + 1e-6)
 
 
 def test_variance_of_a_very_short_chain_is_no_crash():

@@ -39,7 +39,7 @@ class Step:
         ``"matched"``; those of the paper, ``"transport"``, ``"maximal"``, ``"common"``, ``"independent"``; or an object
         such as ``Transport(metric="vi", nugget=0.01)``.
     split_merge : int or "auto", optional
-        Split-merge moves after every sweep; ``"auto"``: as many as cost about half of a sweep.
+        Split-merge moves after every sweep; ``"auto"``: as many as cost about as much as the sweep.
     joint_updates : int or JointUpdates, optional
         Joint updates of near points after the moves, 0 for none. Networks have some if nothing is named.
 

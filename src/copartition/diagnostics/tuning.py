@@ -1,24 +1,32 @@
 """From a pilot to settings: how long to burn in, how far to lag, how far to go, and which step to take.
 
-With burn-in k = lag and horizon m = H k a replicate costs about m + E[tau - lag] single-chain sweeps, and its variance
-is about v / (m - k + 1), that of an ordinary average, plus the variance of its correction, C(k) / (m - k + 1)^2. So
+With burn-in k = lag and horizon m = H k a replicate costs about m + 2 E[tau - lag] single-chain sweeps of CPU time, as
+a coupled sweep takes that of three, and its variance is about v / (m - k + 1), that of an ordinary average, plus the
+variance of its correction, C(k) / (m - k + 1)^2. So
 
-    inefficiency(k) = (m + E[tau - lag]) / (m - k + 1) * (1 + C(k) / (v (m - k + 1)))
+    inefficiency(k) = (m + 2 E[tau - lag]) / (m - k + 1) * (1 + C(k) / (v (m - k + 1)))
 
-is the work against that of an ordinary chain whose burn-in is free. A correction is there only if the pair meets more
-than k sweeps after the lag, so C(k) falls as the tail of the meeting times does, which is geometric for a chain that
-mixes at all. The pilot gives C at a point k0 that a tenth of its pairs get beyond, and the rate of the tail from there.
+is the work against that of an ordinary chain of the same step whose burn-in is free. A correction is there only if the
+pair meets more than k sweeps after the lag, so C(k) falls as the tail of the meeting times does, which is geometric for
+a chain that mixes at all. The pilot gives C at a point k0 that a tenth of its pairs get beyond, and the rate of the
+tail from there.
 
 **How long a replicate.** A standard error of 1 % of the largest mean of a functional takes T = v / (0.01 mean)^2
 averaged sweeps in all. Few processors are best off with few long replicates, of which there should still be a hundred,
 so that the standard error is known; a thousand processors want four replicates each. So R = max(100, 4 processors)
-replicates share T, and H is T / (R k), between 20 (5 for more than a hundred processors) and 50.
+replicates share T, and H is T / (R k), between 20 (5 for more than a hundred processors) and 50. With 20 burn-ins the
+inefficiency is at most 1.10: k is the least, from 1.5 times the 99 % quantile of the sweeps to meet on, for which it is
+predicted to be so.
 
-**Which step.** With a step that costs c updates of points, a replicate of H k averaged sweeps takes about
-c (H k + k + E[tau - lag]) of them. Moves that make pairs meet sooner do not make averages of a chain that mixes fast
-more precise, so H k is taken to be the same for all steps: that of the quickest, for the least H. Where pairs take long
-to meet, chains mix slowly, and need more sweeps in proportion. The step with the least sum is taken. Costs are counted,
-not timed, so that the choice is the same everywhere.
+**Which step.** With a step that costs c updates of points, a replicate of S averaged sweeps takes about
+c (S + k + 2 E[tau - lag]) of them. Some moves make averages of a chain more precise, others only make pairs meet
+sooner: a few ordinary chains tell how variable the functional is with each step, and S is in proportion. For most runs
+S is 20 times the burn-in of the step that has the longest; for more than a hundred processors, 5 times the shortest.
+Where pairs take long to meet, no chains are run to compare: they mix slowly, and S is in proportion to the sweeps to
+meet. The step with the least sum is taken, the cheapest one unless another saves a tenth, because a pilot does not know
+it better. Replicates must not become too long: a step with which pairs need more than ten times the work to meet is not
+taken. Nor is one whose chains come to other averages than those of the first. Costs are counted, not timed, so that the
+choice is the same everywhere.
 """
 
 from __future__ import annotations
@@ -42,7 +50,10 @@ if TYPE_CHECKING:  # it knows findings, which know settings
 
 HORIZON = 10  # min_sweeps / burn_in where nothing else is known: nine tenths of the sweeps are averaged over
 LONGEST, USUAL, SHORTEST, MANY_PROCESSORS = 50, 20, 5, 100
-ACCEPTED = 1.05  # inefficiency, over the least that there is with a horizon, H / (H - 1)
+ACCEPTED = 1.045  # inefficiency, over the least that there is with a horizon, H / (H - 1): 1.10 for 20 burn-ins
+COUPLED = 3.0  # what a coupled sweep costs, in sweeps of one chain: 2.3 to 3.1 of CPU time on five data sets
+LONGER = 10.0  # a step may take so many times the work until pairs meet, and replicates so many times as long
+SAVED = 0.9  # a step with dearer sweeps is taken for at most so much of the work with the cheapest
 PRECISION = 0.01  # of the largest mean of a functional
 FEWEST_REPLICATES = 100
 SLOW = 40  # sweeps to meet from which a chain mixes as slowly as pairs meet
@@ -87,7 +98,8 @@ class Tuned(Displayed):
     init : str, array of int or Start
         Where chains of the pilot started, and those of `estimate` are going to.
     inefficiency : float
-        Predicted work for a given precision, in multiples of what an ordinary chain needs after a free burn-in.
+        Predicted CPU time for a given precision, in multiples of what an ordinary chain of the same step needs after a
+        free burn-in.
     sweeps, seconds : float
         Predicted cost of a replicate, in single-chain sweeps and CPU seconds.
     variance : float64 array
@@ -243,7 +255,7 @@ def averaged(burn_in: int, horizon: int) -> int:
 
 def predicted_inefficiency(burn_in: int, mean: float, tail: Tail, horizon: int) -> float:
     """Return the formula at the head of this file, for lag = burn_in."""
-    work = (horizon * burn_in + mean) / averaged(burn_in, horizon)
+    work = (horizon * burn_in + (COUPLED - 1.0) * mean) / averaged(burn_in, horizon)
     return work * (1.0 + added_variance(burn_in, tail, horizon))
 
 
@@ -304,7 +316,9 @@ def shortest(processors: int) -> int:
     return USUAL if processors <= MANY_PROCESSORS else SHORTEST
 
 
-def work_of(costs: np.ndarray, coupled: list[np.ndarray], processors: int) -> np.ndarray:
+def work_of(
+    costs: np.ndarray, coupled: list[np.ndarray], processors: int, variability: np.ndarray | None = None
+) -> np.ndarray:
     """Return the updates of points that replicates of the same precision take, each with another step.
 
     Parameters
@@ -314,10 +328,39 @@ def work_of(costs: np.ndarray, coupled: list[np.ndarray], processors: int) -> np
     coupled : list of arrays
         Sweeps that pairs took to meet with each step.
     processors : int
+    variability : array, optional
+        How variable averages are with each step, see `variability_of`. Left out, as variable as pairs are slow.
     """
     burn_in = np.array([least_burn_in(one) for one in coupled])
     mean = np.array([one.mean() for one in coupled])
-    slowness = np.maximum(1.0, mean / SLOW)
-    quick = int(np.argmin(costs * burn_in))
-    averaged_sweeps = shortest(processors) * burn_in[quick] * slowness / slowness[quick]
-    return costs * (averaged_sweeps + burn_in + mean)
+    if variability is None:
+        variability = np.maximum(1.0, mean / SLOW)
+    of_burn_in = costs * burn_in
+    decides = int(np.argmin(of_burn_in) if processors > MANY_PROCESSORS else np.argmax(of_burn_in))
+    averaged_sweeps = shortest(processors) * burn_in[decides] * variability / variability[decides]
+    return costs * (averaged_sweeps + burn_in + (COUPLED - 1.0) * mean)
+
+
+def variability_of(variances: np.ndarray) -> np.ndarray:
+    """Return how variable averages are with each step, against the best step, of the functional that fares worst.
+
+    Parameters
+    ----------
+    variances : array (steps, functionals)
+        Asymptotic variances; 0 for a functional that never changed.
+    """
+    least = variances.min(axis=0)
+    known = variances[:, least > 0] / least[least > 0]
+    return known.max(axis=1, initial=1.0)
+
+
+def choose_step(costs: np.ndarray, work: np.ndarray) -> int:
+    """Return the number of the step to take: the cheapest for a sweep, unless another saves a tenth of the work.
+
+    Parameters
+    ----------
+    costs, work : arrays
+        Of each step, in updates of points: of a sweep, and of replicates of the same precision.
+    """
+    dearer = costs > costs.min()
+    return int(np.argmin(np.where(dearer, work / SAVED, work)))

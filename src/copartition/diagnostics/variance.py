@@ -7,6 +7,7 @@ import numpy as np
 AUTOCORRELATION_TIMES_A_BATCH = 20.0
 FEWEST_BATCHES = 10  # in a chain
 ROUNDING = 1e-12
+STANDARD_ERRORS = 5.0  # that averages of chains may be apart
 
 
 def asymptotic_variance(draws: np.ndarray) -> np.ndarray:
@@ -39,6 +40,40 @@ def relative_error(draws: np.ndarray) -> float:
     chains, sweeps, _ = draws.shape
     length = _batch_length(_centred(draws))
     return float(np.sqrt(4.0 * length / (chains * sweeps)))
+
+
+def compared_variance(draws: np.ndarray) -> float:
+    """Estimate the sum over components of asymptotic variances, to compare one step with another.
+
+    By the initial monotone sequence of Geyer (1992): sums of two neighbouring autocovariances, as long as they are
+    positive, and none larger than the one before. From short chains the error is half of that of batch means. It is not
+    used for standard errors: for chains that are not reversible, as sweeps are not, there is no proof behind it.
+
+    Parameters
+    ----------
+    draws : array (chains, sweeps, components)
+    """
+    centred = _centred(draws)
+    sweeps = centred.shape[1]
+    spectrum = np.abs(np.fft.rfft(centred, 2 * sweeps, axis=1)) ** 2
+    covariances = np.fft.irfft(spectrum.sum(axis=(0, 2)))[:sweeps] / (len(centred) * sweeps)
+    pairs = covariances[: sweeps // 2 * 2].reshape(-1, 2).sum(axis=1)
+    ends = np.flatnonzero(pairs <= 0)
+    positive = pairs[: ends[0]] if len(ends) else pairs
+    return float(max(0.0, 2.0 * np.minimum.accumulate(positive).sum() - covariances[0]))
+
+
+def averages_agree(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether averages of two sets of chains are within five standard errors of each other, in every component.
+
+    Parameters
+    ----------
+    first, second : arrays (chains, sweeps, components)
+    """
+    variance = sum(asymptotic_variance(draws) / (draws.shape[0] * draws.shape[1]) for draws in (first, second))
+    apart = np.abs(first.mean(axis=(0, 1)) - second.mean(axis=(0, 1)))
+    rounding = ROUNDING * np.maximum(1.0, np.abs(first).max(axis=(0, 1)))
+    return bool(np.all(apart <= STANDARD_ERRORS * np.sqrt(variance) + rounding))
 
 
 def _centred(draws: np.ndarray) -> np.ndarray:

@@ -69,8 +69,10 @@ def cheaper_candidates(target: Target, given: Step, first: Candidate) -> list[Ca
         What it was resolved to.
     """
     found = []
-    if given.split_merge is None and first.step.split_merge > 1:
-        found.append(replace(first.step.resolved, split_merge=1))
+    if given.split_merge is None:
+        # Where clusters have no densities of their own chains get nowhere without moves.
+        fewer = (1,) if target.law.in_place else (1, 0)
+        found += [replace(first.step.resolved, split_merge=n) for n in fewer if n < first.step.split_merge]
     if target.model.palette:
         found.append(resolve(target, replace(first.step.resolved, coupling="path")))
     return [candidate(target, step) for step in found]

@@ -24,15 +24,15 @@ BURN_IN, MIN_SWEEPS, LAG = 100, 500, 100  # of replicates, and the lag of all pa
 MAX_SWEEPS = 20_000  # of a pair, where chains that do not meet have nothing to tell
 DEFAULT_COUPLING, PALETTE_COUPLING = "path", "transport"
 
-# What a move costs, in updates of one point: half of one for each point that it deals out, and a little for looking at
-# all points (`benchmarks/README.md`). "auto" spends half of a sweep on moves: enough for chains to leave states that
-# are not split enough, and no more, because moves do not make averages of a chain that has burnt in more precise.
-COST_OF_DEALING = 0.5
-COST_OF_LOOKING = 0.01
-SHARE = 0.5
+# What a move costs, in updates of one point: about one for each point that it deals out (0.3 to 2.7 by the model,
+# `benchmarks/README.md`), and a little for looking at all points. "auto" spends about as much on moves as on the sweep:
+# enough for chains to leave states that are not split enough.
+COST_OF_DEALING = 1.0
+COST_OF_LOOKING = 0.02
+SHARE = 1.0
 # Where clusters have no densities of their own, as in networks, chains get nowhere without moves, and small groups of
-# points go from cluster to cluster together: twice the cost of a sweep for moves, and once for joint updates.
-SHARE_IN_PLACE = 2.0
+# points go from cluster to cluster together: four times the cost of a sweep for moves, and joint updates besides.
+SHARE_IN_PLACE = 4.0
 COST_OF_UPDATE = 21  # of an update of two to eight points in four ways, in updates of one point
 LEAST_POINTS, MOST_POINTS = 2, 8
 MOST = 20

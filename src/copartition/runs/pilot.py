@@ -14,6 +14,7 @@ from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import (
+    LONGER,
     MANY_PROCESSORS,
     SLOW,
     Stage,
@@ -23,14 +24,16 @@ from copartition.diagnostics.tuning import (
     averaged,
     choose_burn_in,
     choose_horizon,
+    choose_step,
     least_burn_in,
     predicted_inefficiency,
     replicates_wanted,
     sweeps_for,
     tail_of,
+    variability_of,
     work_of,
 )
-from copartition.diagnostics.variance import asymptotic_variance
+from copartition.diagnostics.variance import asymptotic_variance, averages_agree, compared_variance
 from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
 from copartition.results import MeetingTimes
 from copartition.results.meeting import MANY_AT_START, quick_sentence
@@ -43,7 +46,7 @@ from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import flag, integer
 
-TRIAL_PAIRS = 24  # of each step that is tried
+TRIAL_PAIRS, FIRST_PAIRS = 24, 4  # of each step that is tried; how many of them show whether it is worth it
 TRIAL_LAG = 50
 FEWEST_PAIRS = 60
 SHARE_OF_RUN = 0.15  # that the largest part of a pilot may cost, against the shortest run
@@ -54,6 +57,7 @@ COMPONENTS = 200  # of a functional that the pilot looks at
 CHAINS = 4
 CHAIN_LENGTH = 50  # in mean sweeps to meet, or in `LEAST_LENGTH` where these are shorter
 LEAST_LENGTH = 20
+COMPARED, COMPARED_LENGTHS = 200, (250, 1000)  # of chains by which steps are compared, likewise, and at most
 NOTHING = np.zeros(0, dtype=np.int64)  # no component is looked at
 PILOT = int.from_bytes(b"tune", "big")
 
@@ -92,12 +96,13 @@ def tune(
 ) -> Tuned:
     """Choose how chains move, and lag, burn-in and horizon for `estimate`, from a pilot.
 
-    First a few pairs and chains try steps with more and fewer split-merge moves and, where pairs take long to meet,
-    joint updates of those points that it is uncertain of; the step that gives the same precision at the least cost is
-    taken. Then more pairs tell how long a lag must be for a chain to be close to its target by `tv_bound`, how often
-    a burn-in is too short and what that costs, and a few ordinary chains how variable the functional is.
-    The pilot draws other random numbers than `estimate` does with the same seed, so estimates with its settings are as
-    unbiased as any. It counts what steps cost and does not time them: its choice is the same everywhere.
+    First a few pairs and chains try steps with fewer split-merge moves or none and, where pairs take long to meet,
+    joint updates of those points that it is uncertain of. The step that gives the same precision at the least cost is
+    taken, unless its replicates would be too long. Then more pairs tell how long a lag must be for a chain to be close
+    to its target by `tv_bound`, how often a burn-in is too short and what that costs, and a few ordinary chains how
+    variable the functional is. The pilot draws other random numbers than `estimate` does with the same seed, so
+    estimates with its settings are as unbiased as any. It counts what steps cost and does not time them: its choice is
+    the same everywhere.
 
     Parameters
     ----------
@@ -163,10 +168,11 @@ def tune(
 
 
 class Trial(NamedTuple):
-    """A step, and what a few pairs have shown of it."""
+    """A step, and what a few pairs and chains have shown of it: the variances of functionals, if chains were run."""
 
     candidate: Candidate
     pairs: MeetingTimes
+    variances: tuple[float, ...] = ()
 
     @property
     def coupled(self) -> np.ndarray:
@@ -201,9 +207,10 @@ class _Pilot:
         self._start = check_start(target, init)
         self.max_sweeps = max_sweeps
         self.trials: list[Trial] = []
+        self.refused: list[tuple[Candidate, str]] = []  # and why
         self.stages: list[Stage] = []
-        self.sweeps = 0.0
-        self.seconds = 0.0
+        self.sweeps = self.sweeps_of_lags = 0.0
+        self.seconds = 0.0  # without those of lags, which are not timed
         self.seconds_a_coupled_sweep = self.seconds_a_sweep = 0.0
         self._where = where
         self._parts = 0
@@ -211,13 +218,19 @@ class _Pilot:
     @property
     def work(self) -> np.ndarray:
         """What replicates of the same precision take with the steps that were tried, in updates of points."""
-        costs = np.array([trial.candidate.cost for trial in self.trials])
-        return work_of(costs, [trial.coupled for trial in self.trials], self.processors)
+        compared = all(trial.variances for trial in self.trials)
+        variability = variability_of(np.array([trial.variances for trial in self.trials])) if compared else None
+        return work_of(self.costs, [trial.coupled for trial in self.trials], self.processors, variability)
+
+    @property
+    def costs(self) -> np.ndarray:
+        """What the steps that were tried cost, in updates of points."""
+        return np.array([trial.candidate.cost for trial in self.trials])
 
     @property
     def chosen(self) -> Trial:
-        """The step that costs least."""
-        return self.trials[int(np.argmin(self.work))]
+        """The step that is taken."""
+        return self.trials[choose_step(self.costs, self.work)]
 
     # --- which step --------------------------------------------------------------------------------------------------
 
@@ -229,7 +242,8 @@ class _Pilot:
             return
         if not first.is_slow:
             for one in cheaper_candidates(target, given, first.candidate):
-                self._try(one)
+                self._try(one, LONGER * first.candidate.cost / one.cost * least_burn_in(first.coupled))
+            self._compare_variances()
         elif given.joint_updates is None:
             where = replace(self._where, seed=self._next_seed())
             for one in updating_candidates(target, first.candidate, self.init, where):
@@ -253,15 +267,39 @@ class _Pilot:
             return f"{modes.finding.text} {modes.finding.advice} "
         return f"Chains agree, the coupling is slow: {modes.finding.text} Try a step with more moves or joint updates. "
 
-    def _try(self, one: Candidate) -> Trial:
-        """Run a few pairs with a step."""
+    def _try(self, one: Candidate, longest: float = np.inf) -> Trial:
+        """Run a few pairs with a step; it is out of the question if one takes longer than `longest` sweeps to meet."""
         lag = min(TRIAL_LAG, self.max_sweeps)
-        cap = min(self.max_sweeps, lag + self.max_sweeps // 10)
-        job = pair_job(self.target, (), one.step, self._start, lag, cap, self._next_seed())
-        m, _ = watch_pairs(PairJob(job, False, NOTHING), TRIAL_PAIRS, *self._run_on, "trial")
-        self._count(m)
+        cap = min(self.max_sweeps, lag + int(min(longest, self.max_sweeps // 10)))
+        seed = self._next_seed()
+        # Most steps that are out of the question show it in a few pairs.
+        for count in (TRIAL_PAIRS,) if np.isinf(longest) else (FIRST_PAIRS, TRIAL_PAIRS):
+            job = pair_job(self.target, (), one.step, self._start, lag, cap, seed)
+            m, _ = watch_pairs(PairJob(job, False, NOTHING), count, *self._run_on, "trial")
+            self._count(m)
+            if m.censored and not np.isinf(longest):
+                self.refused.append((one, "pairs met too late"))
+                return Trial(one, m)
         self.trials.append(Trial(one, m))
         return self.trials[-1]
+
+    def _compare_variances(self) -> None:
+        """Run ordinary chains with steps among which there is a choice, if chains do different things in them.
+
+        Chains that hardly leave their start meet soon, and vary little. So averages must agree with those of the first.
+        """
+        if len({trial.candidate.step.split_merge for trial in self.trials}) == 1:
+            return
+        slowest = max(float(trial.coupled.mean()) for trial in self.trials)
+        length = int(np.clip(COMPARED * slowest, *COMPARED_LENGTHS))
+        tried, self.trials, first = self.trials, [], []
+        for trial in tried:
+            draws, _ = self._run_ordinary(trial.candidate.step, least_burn_in(trial.coupled), length)
+            first = first or draws
+            if all(averages_agree(a, b) for a, b in zip(first, draws, strict=True)):
+                self.trials.append(trial._replace(variances=tuple(compared_variance(one) for one in draws)))
+            else:
+                self.refused.append((trial.candidate, "chains come to other averages"))
 
     # --- how long ----------------------------------------------------------------------------------------------------
 
@@ -306,6 +344,7 @@ class _Pilot:
     def _count(self, m: MeetingTimes) -> None:
         """Add what pairs have cost."""
         self.sweeps += float(np.sum(m.lag + 2 * (m.meeting_times - m.lag)))
+        self.sweeps_of_lags += float(m.lag * len(m.met))
         self.seconds += float(m.seconds.sum())
 
     def _add(self, m: MeetingTimes) -> None:
@@ -337,7 +376,12 @@ class _Pilot:
         """Run ordinary chains; return the components of each functional that are shown, sweep by sweep."""
         coupled = m.meeting_times - m.lag
         burn_in, length = least_burn_in(coupled), CHAIN_LENGTH * max(LEAST_LENGTH, int(coupled.mean()))
-        step, (target, functionals) = self.chosen.candidate.step, self.bound
+        found, self.seconds_a_sweep = self._run_ordinary(self.chosen.candidate.step, burn_in, length)
+        return found
+
+    def _run_ordinary(self, step: BoundStep, burn_in: int, length: int) -> tuple[list[np.ndarray], float]:
+        """Run ordinary chains; return the components of each functional that are shown, and the seconds of a sweep."""
+        target, functionals = self.bound
         seed, sweeps, single, found = self._next_seed(), CHAINS * (burn_in + length), 0.0, []
         for functional in functionals:
             columns = _spaced(functional.size)
@@ -346,9 +390,8 @@ class _Pilot:
             found.append(draws)
             self.sweeps += sweeps
             single += float(seconds.sum())
-        self.seconds_a_sweep = single / (sweeps * len(functionals))
         self.seconds += single
-        return found
+        return found, single / (sweeps * len(functionals))
 
     def look(self) -> Modes:
         """Look for modes that chains with the chosen step do not get to."""
@@ -417,7 +460,7 @@ def _recommend(
         pilot=m,
         stages=pilot.stages,
         pilot_sweeps=pilot.sweeps,
-        pilot_seconds=pilot.seconds,
+        pilot_seconds=pilot.seconds + pilot.sweeps_of_lags * pilot.seconds_a_sweep,
         reasons=_reasons(pilot, coupled, burn_in, horizon, tail),
         modes=modes,
     )
@@ -438,16 +481,23 @@ def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, horizon: int, tai
         f"min_sweeps is {horizon} times the burn_in: up to {pilot.processors} processors (processors) are best off "
         "with " + ("many short replicates." if pilot.processors > MANY_PROCESSORS else "few long replicates."),
         "A lag as long as the burn_in costs nothing and keeps corrections small.",
-        f"The same precision takes about {work:.2f} times the sweeps of an ordinary chain that need not burn in.",
+        f"The same precision takes about {work:.2f} times the CPU time of an ordinary chain that makes the same step "
+        "and need not burn in.",
         *still,
     ]
 
 
 def _why_this_step(pilot: _Pilot) -> list[str]:
-    """Return what was tried, the best first."""
-    work = pilot.work
-    best, *others = np.argsort(work, kind="stable")
-    if not others:
+    """Return what was tried, and how the others compare."""
+    work, costs = pilot.work, pilot.costs
+    best = choose_step(costs, work)
+    others = [i for i in np.argsort(work, kind="stable") if i != best]
+    against = [f"{pilot.trials[i].candidate}: {work[i] / work[best]:.2g} times as much" for i in others]
+    against += [f"{one}: {why}" for one, why in pilot.refused]
+    if not against:
         return []
-    against = "; ".join(f"{pilot.trials[i].candidate}: {work[i] / work[best]:.2g} times as much" for i in others)
-    return [f"Of the steps that were tried, the cheapest is {pilot.trials[best].candidate} ({against})."]
+    margin = " A step whose sweeps cost more has to save a tenth." if work[best] > work.min() else ""
+    return [
+        f"Of the steps that were tried, {pilot.trials[best].candidate} serves best. Work for the same precision, "
+        f"against it: {'; '.join(against)}.{margin}"
+    ]
