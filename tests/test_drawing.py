@@ -325,6 +325,13 @@ def test_more_partitions_of_a_replicate_than_16_bits_count():
     np.testing.assert_allclose(summed.mean, kept.mean, rtol=1e-12)
 
 
+def test_no_column_of_a_point_is_lost_by_its_name():
+    target = two_groups(4)
+    target.names = ["weight [1]", "weight", "c", "d"]
+    d = cp.draw(target, replicates=2, seed=2, **SHORT)
+    assert d.to_dataframe().shape[1] == 2 + 4
+
+
 def test_an_answer_can_do_what_an_estimate_can(some, tmp_path):
     e = some.expect([cp.n_clusters(3), cp.co_clustering()])
     assert "5 kept partitions of each" in str(e)
