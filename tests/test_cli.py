@@ -431,6 +431,31 @@ def test_what_was_not_asked_for_is_exported_and_shown(kept, tmp_path):
     assert "largest_clusters(3)[0]" in text
 
 
+def test_a_run_about_some_points_is_exported_and_shown_with_all(table, tmp_path):
+    store, page = tmp_path / "some.db", tmp_path / "page.html"
+    about = ["--functional", "together:a,b", "--functional", "n_clusters"]
+    assert call("estimate", table, *MODEL, *SHORT, *about, "--keep", "2", "--store", store).exit_code == 0
+    for what, rows in (("clusters", 4), ("pairs", 6)):
+        assert call("export", store, f"--{what}", "-o", tmp_path / "out.csv").exit_code == 0
+        assert len(pd.read_csv(tmp_path / "out.csv")) == rows
+    result = call("report", store, "-o", page, "--functional", "together:a,d", "--functional", "n_clusters")
+    assert result.exit_code == 0, result.output
+    text = page.read_text(encoding="utf-8")
+    assert "together[a, d]" in text
+    assert text.count("<td>n_clusters</td>") <= 1  # which the run estimated from all sweeps
+
+
+def test_data_beside_the_store_are_found_whatever_has_their_name_here(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "x.csv").write_text("x\n0.0\n0.1\n5.0\n5.5\n")
+    (tmp_path / "here" / "x.csv").write_text("x\n7.0\n8.0\n")
+    monkeypatch.chdir(tmp_path)
+    assert call("estimate", "x.csv", *MODEL, *SHORT, "--keep", "2", "--store", "run.db").exit_code == 0
+    monkeypatch.chdir(tmp_path / "here")
+    result = call("ask", tmp_path / "run.db", "--functional", "density:0:5:2")
+    assert result.exit_code == 0, result.output
+
+
 def test_partitions_need_a_store_and_a_run_that_kept_them(table, run, tmp_path):
     without = call("estimate", table, *MODEL, *SHORT, "--keep", "2")
     assert without.exit_code == 2

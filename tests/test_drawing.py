@@ -328,6 +328,22 @@ def test_any_number_of_questions_and_of_threads(some):
     np.testing.assert_allclose(one.parts()[1].stderr, kept.stderr, rtol=1e-9)
 
 
+def test_more_partitions_of_a_replicate_than_16_bits_count():
+    alike = cp.Mixture([0.0, 0.0], cp.Gaussian(noise_sd=0.1, mean_sd=30), cp.DirichletProcess(0.1))
+    how = {"settings": None, "burn_in": 0, "min_sweeps": 34_999, "lag": 1, "split_merge": 0, "seed": 1}
+    d = replace(cp.draw(alike, replicates=2, per_replicate=35_000, **how), target=None)
+    summed, kept = (d.expect(cp.co_clustering(keep_values=keeps)) for keeps in (False, True))
+    assert kept.mean[0] > 0.95
+    np.testing.assert_allclose(summed.mean, kept.mean, rtol=1e-12)
+
+
+def test_no_column_of_a_point_is_lost_by_its_name():
+    target = two_groups(4)
+    target.names = ["weight [1]", "weight", "c", "d"]
+    d = cp.draw(target, replicates=2, seed=2, **SHORT)
+    assert d.to_dataframe().shape[1] == 2 + 4
+
+
 def test_an_answer_can_do_what_an_estimate_can(some, tmp_path):
     e = some.expect([cp.n_clusters(3), cp.co_clustering()])
     assert "5 kept partitions of each" in str(e)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,27 +54,36 @@ def _posterior(run: cp.Estimate, beside: Path) -> Any:
     if options is None:
         return None
     options = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-    if options["data"] and not Path(options["data"]).is_file():
-        options["data"] = str(beside / Path(options["data"]).name)
-    try:
-        target = posterior_of(options)
-    except (OSError, ValueError, TypeError, click.ClickException):
-        return None
-    return target if target.fingerprint == run.made_by["fingerprint"] else None
+    data = options["data"]
+    for file in (data, str(beside / Path(data).name)) if data else (None,):
+        with suppress(OSError, ValueError, TypeError, EOFError, click.ClickException):
+            target = posterior_of(options | {"data": file})
+            if target.fingerprint == run.made_by["fingerprint"]:
+                return target
+    return None
 
 
 def with_more(d: cp.WeightedPartitions, functionals: tuple[str, ...]) -> cp.Consensus:
     """Return the consensus of partitions, with all that a page shows: what the run estimated, and what is asked now."""
-    there = {about["name"] for about in d.run.functionals}
     names = d.run.made_by.get("names")
-    wanted = [functional_of(text, names) for text in functionals]
+    asked = [functional_of(text, names) for text in dict.fromkeys(functionals)]
+    wanted = [f for f in asked if not _is_there(d, f)]
     most = int(np.quantile(d.labels.max(axis=1), 0.999)) + 1
-    usual = [cp.n_clusters(most)] + ([cp.co_clustering()] if d.labels.shape[1] <= ALL_PAIRS else [])
-    asked = {f.name for f in wanted}
-    wanted += [f for f in usual if f.name not in asked | there]
-    wanted = [f for f in wanted if f.name not in there or f.name.startswith("predictive")]
+    usual = [cp.n_clusters(most)] + ([cp.co_clustering()] if 2 <= d.labels.shape[1] <= ALL_PAIRS else [])
+    there = {about["name"] for about in d.run.functionals} | {f.name for f in asked}
+    wanted += [f for f in usual if f.name not in there]
     e = with_answers(d.run, d.expect(wanted)) if wanted else d.run
     return replace(cp.consensus(d), estimate=e)
+
+
+def _is_there(d: cp.WeightedPartitions, f: cp.Functional) -> bool:
+    """Tell whether the run estimated the same: of the same points, or at the same places."""
+    own = f.about or ({"points": range(d.labels.shape[1])} if f.name == "co_clustering" else {})
+    return any(
+        about["name"] == f.name
+        and all(np.array_equal(about.get(key), own.get(key)) for key in ("points", "pairs", "grid"))
+        for about in d.run.functionals
+    )
 
 
 def numbers(values: np.ndarray) -> list[float | None]:

@@ -82,7 +82,9 @@ def _about(e: cp.Estimate, run: str, what: str | None) -> cp.Estimate:
 
 
 def _has_pairs(e: cp.Estimate) -> bool:
-    return any(about["name"] == "co_clustering" for about in e.functionals)
+    """Tell whether a run that kept partitions was asked about all pairs of its points."""
+    count = 0 if e.partitions is None else e.partitions.labels.shape[1]
+    return any(len(about.get("points", ())) == count for about in e.functionals if about["name"] == "co_clustering")
 
 
 def _load(run: str) -> cp.Estimate:

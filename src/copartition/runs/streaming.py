@@ -119,8 +119,8 @@ def _counting(record: Record, totals: np.ndarray, squares: np.ndarray) -> Counti
     lines = int(record.written[0])
     weights = record.weights[:lines]
     order = np.argsort(weights != 1, kind="stable")
-    once = np.array([int(np.sum(weights == 1))])
-    labels = record.labels[:lines] if once[0] == lines else record.labels[order]
+    once = np.array([min(int(np.sum(weights == 1)), MOST_LINES)])  # any others are counted like those that count more
+    labels = record.labels[:lines] if np.all(weights == 1) else record.labels[order]
     return Counting(np.ascontiguousarray(labels), np.ascontiguousarray(weights[order]), once, totals, squares)
 
 

@@ -53,6 +53,8 @@ def _different(names: Iterable[str], taken: Iterable[str]) -> list[str]:
     seen, result = set(taken), []
     for number, name in enumerate(names):
         unique = f"{name} [{number}]" if name in seen else name
+        while unique in seen:  # also what a later one would be called can be a name
+            unique += "'"
         seen.add(unique)
         result.append(unique)
     return result

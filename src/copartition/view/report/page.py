@@ -69,10 +69,6 @@ def _content(e: Replicates, title: str, given: Consensus | None) -> dict[str, An
     }
 
 
-def _has(e: Replicates, name: str) -> bool:
-    return any(about["name"] == name for about in e.functionals)
-
-
 def _has_clusters(e: Replicates) -> bool:
     """Tell whether there is a clustering to be shown: from all pairs of some points, or the one that this is about."""
     return is_about_one(e) or any(about["name"] == "co_clustering" and "points" in about for about in e.functionals)
@@ -81,7 +77,7 @@ def _has_clusters(e: Replicates) -> bool:
 def _pictures(e: Replicates, clusters: list[Consensus]) -> list[Picture]:
     drawn: list[tuple[str, str, Callable[[Any], Any], tuple[float, float]]] = []
     wide, square = (5.0, 3.3), (5.0, 4.2)
-    if _has(e, "predictive_density") and np.ndim(e.select("predictive_density").functionals[0]["grid"]) == 1:
+    if [np.ndim(about["grid"]) for about in e.functionals if about["name"] == "predictive_density"] == [1]:
         text = "Where the next point is expected, with the uncertainty that the number of replicates leaves."
         drawn.append(("Predictive density", text, lambda ax: plots.density(e, ax=ax), wide))
     if sum(about["name"].startswith("n_clusters(") for about in e.functionals) == 1:
