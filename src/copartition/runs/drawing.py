@@ -248,6 +248,10 @@ class WeightedPartitions(Displayed):
             f"{len(self.run.values):,} replicates>"
         )
 
+    def _repr_html_(self) -> str | None:
+        """Return what notebooks show: the run."""
+        return self.run._repr_html_()
+
     def summary(self) -> str:
         """Return a few lines for a person to read."""
         corrected = len(np.unique(self.replicate[~self.averaged]))
