@@ -46,7 +46,12 @@ def coverage() -> list[str]:
 
 
 def unbiasedness() -> list[str]:
-    """A million replicates: each coupling alone, some with three split-merge moves after a sweep, and the default."""
+    """A million replicates: each coupling alone, some with three split-merge moves after a sweep, and the default.
+
+    All with seed 7. The default on scalar is 3.66 standard errors away, which one of 22 rows is in 0.6 % of tables.
+    So it was run with six more seeds, 8 to 13, a million replicates each: +0.44, -1.05, +0.61, -0.32, +1.21 and -0.66
+    standard errors, +0.10 together. There is no sign of a bias.
+    """
     rows = [
         "| target | coupling | split-merge | exact | estimate | standard errors apart |",
         "| --- | --- | --- | --- | --- | --- |",

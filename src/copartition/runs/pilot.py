@@ -292,7 +292,8 @@ class _Pilot:
             return
         slowest = max(float(trial.coupled.mean()) for trial in self.trials)
         length = int(np.clip(COMPARED * slowest, *COMPARED_LENGTHS))
-        tried, self.trials, first = self.trials, [], []
+        first: list[np.ndarray] = []
+        tried, self.trials = self.trials, []
         for trial in tried:
             draws, _ = self._run_ordinary(trial.candidate.step, least_burn_in(trial.coupled), length)
             first = first or draws
