@@ -20,6 +20,7 @@ from copartition.core.random import stream
 from copartition.functionals import bind_all, evaluate_at
 from copartition.results.partitions import Partitions
 from copartition.runs import atoms
+from copartition.runs.drawing import part_of
 from copartition.runs.pacing import Pause
 from copartition.runs.replicates import Job, Settings
 from stores import damaged
@@ -374,6 +375,8 @@ def test_under_a_cap_ordinary_averages_are_there(posterior):
         ("n_clusters", "functional must be a functional such as"),
         (cp.edge_probability([(0, 1)]), "BlockModel"),
         (lambda labels: float("nan"), "must return 1 finite number"),
+        (lambda labels: [], "must return one number or more"),
+        (cp.n_clusters, "got the function n_clusters: call it"),
     ],
 )
 def test_questions_that_make_no_sense(some, wanted, message):
@@ -461,12 +464,14 @@ def test_a_consensus_is_chosen_and_judged_by_different_replicates(some):
     assert np.array_equal(c.chosen_by.meeting_times, some.run.meeting_times[::2])
     assert np.array_equal(c.estimate.meeting_times, some.run.meeting_times[1::2])
     assert c.chosen_by.components[-1] == "n_clusters"
-    judging = some.split(np.arange(120) % 2 == 1)
+    judging = part_of(some, np.arange(120) % 2 == 1)
     expected = judging.expect(cp.distance_to(c.labels, "vi"))
     assert c.expected_loss == pytest.approx(expected.mean[0])
     assert c.expected_loss_stderr == pytest.approx(expected.stderr[0])
+    with pytest.raises(ValueError, match="burn_in must be left out"):
+        cp.consensus(some, burn_in=3)
     with pytest.raises(ValueError, match="at least 4 replicates"):
-        cp.consensus(some.split(np.arange(120) < 3))
+        cp.consensus(part_of(some, np.arange(120) < 3))
 
 
 def test_partitions_for_other_programs(some, tmp_path):
@@ -485,7 +490,7 @@ def test_partitions_for_other_programs(some, tmp_path):
 def test_what_is_printed(some):
     assert repr(some) == f"<WeightedPartitions: {len(some)} partitions of 8 points from 120 replicates>"
     assert str(some).startswith(
-        f"{len(some)} partitions of 8 points from 120 replicates: 5 of each, and those that correct"
+        f"{len(some)} partitions of 8 points from 120 replicates: 5 of each, and more that correct"
     )
     assert some.names == list(range(8))
     assert some.warnings == some.run.warnings

@@ -78,10 +78,12 @@ def with_more(d: cp.WeightedPartitions, functionals: tuple[str, ...]) -> cp.Cons
 
 def _is_there(d: cp.WeightedPartitions, f: cp.Functional) -> bool:
     """Tell whether the run estimated the same: of the same points, or at the same places."""
-    own = f.about or ({"points": range(d.labels.shape[1])} if f.name == "co_clustering" else {})
+    own: dict[str, Any] = f.about or ({"points": range(d.labels.shape[1])} if f.name == "co_clustering" else {})
     return any(
         about["name"] == f.name
-        and all(np.array_equal(about.get(key), own.get(key)) for key in ("points", "pairs", "grid"))
+        and all(
+            np.array_equal(np.asarray(about.get(key)), np.asarray(own.get(key))) for key in ("points", "pairs", "grid")
+        )
         for about in d.run.functionals
     )
 

@@ -79,8 +79,10 @@ def estimate(
             click.echo("The store will hold no labels: export --clusters needs --keep 16.", err=True)
         try:
             with _executor(options) as executor, _warnings_as_lines():
-                t = None
-                if tuned:
+                t: Any = None
+                if tuned and store is not None and Path(store).exists():
+                    t = "auto"  # what the run in the file was made with: a pilot would not choose the same twice
+                elif tuned:
                     t = cp.tune(target, wanted, seed=options["seed"], executor=executor, progress=True, **moving)
                 how = {name: options[name] for name in ("burn_in", "min_sweeps", "lag", "max_sweeps")}
                 how |= {"target_stderr": target_stderr, "target_relative": target_relative, "settings": t, **moving}
@@ -93,10 +95,10 @@ def estimate(
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
             sys.exit(130)
     if options["as_json"]:
-        found = as_dict(e) | ({} if t is None else {"tuned": {"reasons": t.reasons}})
+        found = as_dict(e) | ({"tuned": {"reasons": t.reasons}} if isinstance(t, cp.Tuned) else {})
         click.echo(json.dumps(found, default=np.ndarray.tolist))
         return
-    if t is not None:
+    if isinstance(t, cp.Tuned):
         click.echo(f"{t}\n")
     click.echo(str(e))
 

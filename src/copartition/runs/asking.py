@@ -238,7 +238,10 @@ def expectations(
     is_known = target is not None
     if target is None:
         target = labels_alone(partitions.labels.shape[1], run.made_by.get("names"))
-        partitions = partitions._replace(labels=np.array([canonical(row) for row in partitions.labels]))
+        labels = np.empty_like(partitions.labels)
+        for row, colours in zip(labels, partitions.labels, strict=True):
+            row[:] = canonical(colours)
+        partitions = partitions._replace(labels=labels)
     bound: list[Functional] = []
     values: list[np.ndarray] = []
     ordinary: list[np.ndarray] = []
@@ -320,7 +323,13 @@ def _as_functional(value: Any, partitions: Partitions) -> Any:
     """Return a functional; of a function of labels how many numbers it returns is found by calling it."""
     if isinstance(value, Functional) or not callable(value):
         return value
-    return functional(value, np.size(value(canonical(partitions.labels[0]))))
+    name = getattr(value, "__name__", "functional")
+    if str(getattr(value, "__module__", "")).startswith("copartition."):
+        raise TypeError(f"functional must be a functional such as n_clusters(), got the function {name}: call it.")
+    size = np.size(value(canonical(partitions.labels[0])))
+    if size == 0:
+        raise ValueError(f"{name} must return one number or more for the labels of a partition, got none.")
+    return functional(value, size)
 
 
 def _check_size(f: Functional, partitions: Partitions) -> None:

@@ -44,7 +44,7 @@ from copartition.partition import canonical
 from copartition.results import Replicates
 from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job
 from copartition.runs.defaults import MAX_SWEEPS, bind, read_step
-from copartition.runs.drawing import WeightedPartitions
+from copartition.runs.drawing import WeightedPartitions, part_of
 from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
 from copartition.runs.model_check import some_of
@@ -183,6 +183,9 @@ def consensus(
     if starts is not None:
         integer("starts", starts, 1)
     if isinstance(target, WeightedPartitions):
+        given = {"target_stderr": target_stderr, "settings": settings, "step": step, **how}
+        if unused := [name for name, value in given.items() if value is not None]:
+            raise ValueError(f"{unused[0]} must be left out for partitions that have been drawn: nothing is run.")
         return _of_partitions(target, loss, as_list(also) if also else [], starts, integer("seed", seed, 0))
     if not isinstance(target, Target):
         return consensus_of(check_estimate(target), loss, starts=starts, seed=seed)
@@ -234,7 +237,7 @@ def _of_partitions(
     if count < 4:
         raise ValueError(f"A consensus needs at least 4 replicates, two to choose and two to judge, got {count}.")
     judge = np.arange(count) % 2 == 1
-    choosing, judging = d.split(~judge), d.split(judge)
+    choosing, judging = part_of(d, ~judge), part_of(d, judge)
     effort = effort_for(d.labels.shape[1])
     candidates = _candidates(_some_draws(choosing, effort), loss, effort, starts, seed)
     second = choosing.expect([distance_to(candidates, METRICS[loss][0]), *besides])

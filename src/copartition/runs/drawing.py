@@ -161,26 +161,6 @@ class WeightedPartitions(Displayed):
             integer("threads", threads, 1)
         return expectations(self.run, self.target, wanted, threads, flag("progress", progress))
 
-    def split(self, chosen: np.ndarray) -> Self:
-        """Return the partitions of some replicates, for which `chosen` is True, numbered anew from 0 on.
-
-        Of what was estimated meanwhile only what is kept replicate by replicate is left.
-        """
-        r = self.run
-        before = np.flatnonzero(chosen) if r.numbers is None else r.numbers[chosen]
-        count = len(before)
-        arrays = ("values", "meeting_times", "met", "sweeps", "seconds")
-        own: dict[str, Any] = {name: getattr(r, name)[chosen] for name in arrays}
-        own["ordinary_values"] = None if r.ordinary_values is None else r.ordinary_values[chosen]
-        places = {int(number): place for place, number in enumerate(before)}
-        own["unmet"] = tuple(one._replace(number=places[one.number]) for one in r.unmet if one.number in places)
-        functionals = [about for about in r.functionals if not about.get("streamed")]
-        made_by = r.made_by | {"functionals": functionals, "wanted": count + r.unfinished}
-        kept = self._kept.where(np.isin(self._kept.replicate, before))
-        kept = kept._replace(replicate=np.searchsorted(before, kept.replicate))
-        run = Estimate(components=Names(functionals), made_by=made_by, numbers=np.arange(count), partitions=kept, **own)
-        return replace(self, run=run)
-
     # --- to other programs -------------------------------------------------------------------------------------------
 
     def to_dataframe(self) -> pandas.DataFrame:
@@ -223,6 +203,8 @@ class WeightedPartitions(Displayed):
             The posterior, where it is going to be asked: the same as that of the run, which is checked.
         """
         run = Estimate.load(path)
+        if run.partitions is None and run.made_by.get("per_replicate"):
+            raise ValueError(f"The store {str(path)!r} holds no replicate yet.")
         if run.partitions is None:
             raise ValueError(
                 f"The store {str(path)!r} holds no partitions: make the run with draw, or with --keep on the command "
@@ -258,13 +240,36 @@ class WeightedPartitions(Displayed):
         count = len(self.run.values)
         lines = [
             f"{len(self):,} partitions of {self.labels.shape[1]:,} points from {count:,} replicates: "
-            f"{self._kept.averaged} of each, and those that correct {corrected:,} of them.",
+            f"{self._kept.averaged:,} of each"
+            + (f", and more that correct {corrected:,} of them." if corrected else "; none needed a correction."),
             "expect(functional) estimates any posterior expectation from them. Meanwhile estimated:",
         ]
         return "\n".join([*lines, str(self.run)])
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def part_of(d: WeightedPartitions, chosen: np.ndarray) -> WeightedPartitions:
+    """Return the partitions of some replicates, for which `chosen` is True, numbered anew from 0 on.
+
+    Of what was estimated meanwhile only what is kept replicate by replicate is left.
+    """
+    r, partitions = d.run, d.run.partitions
+    assert partitions is not None
+    before = np.flatnonzero(chosen) if r.numbers is None else r.numbers[chosen]
+    count = len(before)
+    arrays = ("values", "meeting_times", "met", "sweeps", "seconds")
+    own: dict[str, Any] = {name: getattr(r, name)[chosen] for name in arrays}
+    own["ordinary_values"] = None if r.ordinary_values is None else r.ordinary_values[chosen]
+    places = {int(number): place for place, number in enumerate(before)}
+    own["unmet"] = tuple(one._replace(number=places[one.number]) for one in r.unmet if one.number in places)
+    functionals = [about for about in r.functionals if not about.get("streamed")]
+    made_by = r.made_by | {"functionals": functionals, "wanted": count + r.unfinished}
+    kept = partitions.where(np.isin(partitions.replicate, before))
+    kept = kept._replace(replicate=np.searchsorted(before, kept.replicate))
+    run = Estimate(components=Names(functionals), made_by=made_by, numbers=np.arange(count), partitions=kept, **own)
+    return replace(d, run=run)
 
 
 def draw(

@@ -34,11 +34,11 @@ def look_at_model(target: Any, partitions: Partitions | None) -> list[Finding] |
     columns = getattr(target, "normal", None)
     if columns is None or partitions is None or not len(partitions.labels):
         return None
-    return check_model(columns, some_of(partitions.labels[partitions.is_averaged]))
+    return check_model(columns, partitions.labels[some_of(np.flatnonzero(partitions.is_averaged))])
 
 
 def some_of(draws: np.ndarray) -> np.ndarray:
-    """Return clusterings that lie evenly in a list of them."""
+    """Return clusterings, or their places, that lie evenly in a list of them."""
     return draws[np.unique(np.linspace(0, len(draws) - 1, LOOKED_AT).astype(np.int64))]
 
 
