@@ -79,13 +79,13 @@ def with_more(d: cp.WeightedPartitions, functionals: tuple[str, ...]) -> cp.Cons
 def _is_there(d: cp.WeightedPartitions, f: cp.Functional) -> bool:
     """Tell whether the run estimated the same: of the same points, or at the same places."""
     own: dict[str, Any] = f.about or ({"points": range(d.labels.shape[1])} if f.name == "co_clustering" else {})
-    return any(
-        about["name"] == f.name
-        and all(
-            np.array_equal(np.asarray(about.get(key)), np.asarray(own.get(key))) for key in ("points", "pairs", "grid")
-        )
-        for about in d.run.functionals
-    )
+
+    def are_same(about: dict[str, Any], key: str) -> bool:
+        return np.array_equal(np.asarray(about.get(key)), np.asarray(own.get(key)))
+
+    keys = ("points", "pairs", "grid")
+    same_name = [about for about in d.run.functionals if about["name"] == f.name]
+    return any(all(are_same(about, key) for key in keys) for about in same_name)
 
 
 def numbers(values: np.ndarray) -> list[float | None]:
