@@ -109,11 +109,12 @@ def against_long_runs() -> list[str]:
 def how_many_atoms() -> list[str]:
     """CPU seconds for a relative standard error of 1 %, by the number of atoms; 100 replicates each.
 
-    `burn_in` 100, `min_sweeps` 500, lag 100. In brackets: sweeps of the pairs that begin at atoms, against those of the
-    two replicates. Chosen after a first look at such a table, on three of the same data sets: the share at which none costs
-    more than 1.5 times its least. Pairs take about twice the sweeps of the replicates, 16 to 256 atoms. Last column: variance of what one pair tells, times its
-    sweeps, with a fixed state in the place of the second draw (Douc, Jacob, Lee and Vats), against two draws: the mean
-    over three fixed states that a chain came by, from 2,000 pairs each.
+    `burn_in` 100, `min_sweeps` 500, lag 100. In brackets: sweeps of the pairs that begin at atoms, against those of
+    the two replicates. Chosen after a first look at such a table, on three of the same data sets: the share at
+    which none costs more than 1.5 times its least. Pairs take about twice the sweeps of the replicates, 16 to 256
+    atoms. Last column: variance of what one pair tells, times its sweeps, with a fixed state in the place of the
+    second draw (Douc, Jacob, Lee and Vats), against two draws: the mean over three fixed states that a chain came
+    by, from 2,000 pairs each.
     """
     head = f"data | {' | '.join(map(str, ATOMS))} | by the rule | fixed state, times as dear"
     lines = [f"| {head} |", "|" + " --- |" * (head.count("|") + 1)]
