@@ -29,9 +29,11 @@ def blocks(name):
 
 
 def test_example_in_the_readme_runs(capsys):
-    (code,) = blocks("README.md")
+    code = "\n".join(blocks("README.md"))
     exec(compile(code, "README.md", "exec"), {})
     out = capsys.readouterr().out
+    assert "P(3 clusters)" in out
+    assert "cluster(s) of 40, 30, 30 points" in out
     assert out.startswith("Mixture of 100 points x 2")
     assert "\nlag=" in out
     assert "largest_clusters(4)[3]" in out
@@ -63,6 +65,17 @@ def test_page_on_estimates_runs(capsys, tmp_path):
     draws = [cp.sample(target, h, **settings).draws for h in (scope["singletons"], by_python)]
     assert np.array_equal(*draws)
     assert np.ptp(draws[0]) > 0
+
+
+def test_page_on_asking_later_runs(capsys):
+    code = "\n".join(blocks("docs/ask-later.md")).replace("replicates=200", "replicates=100")
+    scope: dict = {}
+    exec(compile(code, "docs/ask-later.md", "exec"), scope)
+    out = capsys.readouterr().out
+    assert "P(8 clusters)" in out
+    assert "<lambda>" in out
+    assert "points, by vi loss" in out
+    assert scope["matrix"].shape == (1600, 82)
 
 
 def test_page_on_modes_runs(capsys):

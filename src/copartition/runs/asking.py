@@ -324,7 +324,7 @@ def _as_functional(value: Any, partitions: Partitions) -> Any:
     if isinstance(value, Functional) or not callable(value):
         return value
     name = getattr(value, "__name__", "functional")
-    if str(getattr(value, "__module__", "")).startswith("copartition."):
+    if str(getattr(value, "__module__", "")).startswith("copartition.functionals"):
         raise TypeError(f"functional must be a functional such as n_clusters(), got the function {name}: call it.")
     size = np.size(value(canonical(partitions.labels[0])))
     if size == 0:

@@ -54,8 +54,8 @@ class WeightedPartitions(Displayed):
     >>> import copartition as cp
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     >>> d = cp.draw(posterior, replicates=100, burn_in=10, min_sweeps=100, lag=10, settings=None, seed=1)
-    >>> d.labels.shape, d.labels.dtype, d.replicate[-1]
-    ((1600, 3), dtype('uint8'), 99)
+    >>> d.labels.shape, d.labels.dtype
+    ((1600, 3), dtype('uint8'))
     >>> e = d.expect([cp.n_clusters(), cp.predictive_density([0.0, 3.0])])
     >>> e.values.shape
     (100, 3)
@@ -327,7 +327,7 @@ def draw(
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     >>> d = cp.draw(posterior, replicates=200, burn_in=10, min_sweeps=100, lag=10, settings=None, seed=1)
     >>> d.expect(cp.co_clustering()).components
-    ['together[0,1]', 'together[0,2]', 'together[1,2]']
+    ['together[0, 1]', 'together[0, 2]', 'together[1, 2]']
     >>> cp.consensus(d).labels
     array([0, 0, 1])
     """

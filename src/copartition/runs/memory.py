@@ -80,12 +80,6 @@ def check_draws(functional: Functional, sweeps: int, chains: int) -> None:
 def check_memory(job: Job, replicates: int) -> None:
     """Refuse a run whose results this machine cannot hold."""
     available, needed, kept = available_memory(), memory_needed(job, replicates), kept_memory(job, replicates)
-    if available is not None and kept > available:
-        raise ValueError(
-            f"per_replicate must be at most {available * job.keeps // kept:,} partitions of {job.target.n_points:,} "
-            f"points, got {job.keeps:,}, which need {kept / 1e9:,.3g} GB for {replicates:,} replicates, and this "
-            f"machine has {available / 1e9:,.3g} GB."
-        )
     gathered = job.arranged.gathered
     largest = max(job.functionals, key=lambda f: f.size)
     hint = INSTEAD if largest.name == "co_clustering" else "keep fewer components or replicates"
@@ -98,4 +92,10 @@ def check_memory(job: Job, replicates: int) -> None:
         raise ValueError(
             f"{largest.name} with its {largest.size:,} components needs {needed / 1e9:,.3g} GB for {replicates:,} "
             f"replicates, and this machine has {available / 1e9:,.3g} GB: {hint}."
+        )
+    if available is not None and kept > available:
+        raise ValueError(
+            f"per_replicate must be at most {available * job.keeps // kept:,} partitions of {job.target.n_points:,} "
+            f"points, got {job.keeps:,}, which need {kept / 1e9:,.3g} GB for {replicates:,} replicates, and this "
+            f"machine has {available / 1e9:,.3g} GB."
         )
