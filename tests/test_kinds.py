@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +15,7 @@ import copartition as cp
 from copartition import datasets
 from copartition.cli import main
 from copartition.cli.posterior import posterior_of
+from copartition.datasets.relations import adjusted_rand
 
 HEADER = "who,island,sex,bill,weight,eggs,seen,year"
 ISLANDS, SEXES = ["Biscoe", "Dream", "Torgersen"], ["male", "female", "NA"]
@@ -183,7 +186,7 @@ NUMBERS = [f"{i / 3:.3f}" for i in range(200)]
         ([*NUMBERS[:-1], "-"], 200, "as in 199 of 200 cells, got '-'"),
         (["?", *NUMBERS[1:]], 1, "as in 199 of 200 cells, got '?'"),
         (["1.5", "2.5", "1 .7", "3"], 3, "as in 3 of 4 cells, got '1 .7'"),
-        ((["5.5"] * 9 + ["x"]) * 10, 10, "as in 90 of 100 cells, got 'x'"),
+        (([*["5.5"] * 8, "6.5", "x"]) * 10, 10, "as in 90 of 100 cells, got 'x'"),
         (["1", "2", "2", "?"] * 50, 4, "as in 150 of 200 cells, got '?'"),  # half and more, and one other word
         ([*["0", "1"] * 20, "", "O"], 42, "as in 40 of 41 cells, got 'O'"),
         (["2020_01", "1", "2", "3"], 1, "got '2020_01'"),  # Python reads it as 202001
@@ -309,3 +312,325 @@ def test_many_words_for_missing_cells_make_no_categories(tmp_path):
     more = [f"{i}, or" if i % 7 == 0 else cell for i, cell in enumerate(NUMBERS)]
     with pytest.raises(ValueError, match=r"missing \(in Python missing=\['0, or', .*'28, or'\] and 24 more\)"):
         datasets.read_columns(write_column(tmp_path, [f'"{cell}"' for cell in more]))
+
+
+# --- tables in memory ------------------------------------------------------------------------------------------------
+
+
+def kinds_of(found):
+    return {column.name: column.kind for column in found.columns}
+
+
+def test_frames_go_by_the_rule_for_files(table):
+    """What pandas reads from a file is recognised as the file is, with the same cells."""
+    from_file = datasets.read_kinds(table)
+    from_frame = datasets.recognise(pd.read_csv(table))
+    assert kinds_of(from_frame) == kinds_of(from_file)
+    assert from_frame.left_out == from_file.left_out
+    assert from_frame.notes == from_file.notes
+    assert from_frame.names == from_file.names == [f"bird{i}" for i in range(40)]
+    for one, other in zip(from_frame.columns, from_file.columns, strict=True):
+        assert str(one.cells) == str(other.cells)
+
+
+def repeated(cells, count=24):
+    return [cells[i % len(cells)] for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (pd.Series(repeated([True, False, False])), "binary"),
+        (pd.Series(repeated([True, False, None]), dtype="boolean"), "binary"),
+        (pd.Series(repeated([True, None, False]), dtype=object), "binary"),
+        (pd.Series(repeated(["True", "FALSE", "NA"])), "binary"),
+        (pd.Series(repeated([0, 1, 1])), "binary"),
+        (pd.Series(repeated([0, 1, None]), dtype="Int64"), "binary"),
+        (pd.Series(repeated([1.0, 2.0, 17.0, math.nan])), "count"),
+        (pd.Series(repeated([1, 2, 17, None]), dtype="Int32"), "count"),
+        (pd.Series(repeated([2.0, 2.5, math.nan])), "number"),
+        (pd.Series(repeated([2.0, 2.5, None]), dtype="Float64"), "number"),
+        (pd.Series(repeated([2007.0, 2008.0, math.nan], 48)), "category"),
+        (pd.Series(repeated([1.5, 2.5, 3.5]), dtype="category"), "category"),
+        (pd.Series(repeated([0, 1, 2]), dtype="category"), "category"),
+        (pd.Series(pd.Categorical(repeated(["low", "high"]), ["low", "high"], ordered=True)), "category"),
+        (pd.Series(repeated(["a", "b", None]), dtype="string"), "category"),
+        (pd.Series(repeated(["a", "b", None])), "category"),
+        (pd.cut(pd.Series(repeated([1.0, 2.5, 7.0])), 3), "category"),
+        (pd.Series(repeated([1.5, 2.5]), dtype=pd.SparseDtype("float64")), "number"),
+        (pd.Series(pd.date_range("2020-01-01", periods=24)), "dates or times, such as '2020-01-01 00:00:00'"),
+        (pd.Series(pd.date_range("2020-01-01", periods=24, tz="UTC")), "dates or times"),
+        (pd.Series(pd.to_timedelta(range(24), unit="h")), "dates or times, such as '0 days 00:00:00'"),
+        (pd.Series(pd.period_range("2020-01", periods=24, freq="M")), "dates or times, such as '2020-01'"),
+        (pd.Series([f"bird {i}" for i in range(24)]), "text, 24 of 24 cells different, such as 'bird 0'"),
+        (pd.Series([f"bird {i}" for i in range(24)], dtype="category"), "text, 24 of 24 cells different"),
+        (pd.Series([[i] for i in range(24)]), "text, 24 of 24 cells different, such as '[0]'"),
+        (pd.Series([math.nan] * 24), "no cell is observed"),
+        (pd.Series([None] * 24), "no cell is observed"),
+        (pd.Series([7.5] * 24), "the same in every row"),
+        (pd.Series(["x"] * 24, dtype="category"), "the same in every row"),
+        (pd.Series(repeated(["x", None])), "the same in every row that has it; if none means no, write 0 or no there"),
+    ],
+)
+def test_types_of_columns_count(cells, kind):
+    frame = pd.DataFrame({"z": np.arange(len(cells)) ** 2 / 7, "column": cells})
+    found = datasets.recognise(frame)
+    if kind in datasets.KINDS:
+        assert kinds_of(found) == {"z": "number", "column": kind}
+        assert found.columns[1].n_missing == int(frame["column"].isin([None, "NA"]).sum() or cells.isna().sum())
+    else:
+        assert found.left_out == ["column"]
+        assert f"left out: column ({kind}" in found.notes[0]
+    assert kinds_of(datasets.recognise(frame, kinds={"column": "skip"})) == {"z": "number"}
+
+
+def test_whole_numbers_with_gaps_are_the_categories_that_they_were():
+    year = pd.Series(repeated([2007.0, 2008.0, math.nan], 48))
+    assert datasets.recognise(year.to_frame("year")).columns[0].cells[:3] == ["2007", "2008", None]
+    assert datasets.recognise(pd.Series(year, dtype="Int64")).columns[0].cells[:3] == ["2007", "2008", None]
+
+
+class Polars:
+    """What of a data frame of polars is looked at."""
+
+    def __init__(self, columns):
+        self.columns = list(columns)
+        self._cells = columns
+
+    def get_columns(self):
+        return [PolarsColumn(*pair) for pair in self._cells.values()]
+
+
+class PolarsColumn:
+    def __init__(self, dtype, cells):
+        self.dtype = dtype
+        self._cells = cells
+
+    def to_list(self):
+        return list(self._cells)
+
+
+def test_frames_of_polars():
+    frame = Polars(
+        {
+            "x": ("Float64", repeated([1.5, None, 2.5])),
+            "eggs": ("Int64", repeated([1, 5, None])),
+            "is_old": ("Boolean", repeated([True, False, None])),
+            "size": ("Categorical(ordering='physical')", repeated(["3", "4"])),
+            "when": ("Date", [datetime.date(2020, 1, i + 1) for i in range(24)]),
+        }
+    )
+    found = datasets.recognise(frame)
+    assert kinds_of(found) == {"x": "number", "eggs": "count", "is_old": "binary", "size": "category"}
+    assert found.left_out == ["when"]
+    assert [column.n_missing for column in found.columns] == [8, 8, 8, 0]
+    assert found.names[0] == "2020-01-01"
+
+
+def test_frames_of_polars_itself():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": repeated([1.5, None, 2.5]), "sex": polars.Series(repeated(["f", "m"]))})
+    assert kinds_of(datasets.recognise(frame)) == {"x": "number", "sex": "category"}
+
+
+def test_arrays_go_by_numbers():
+    array = np.random.default_rng(1).normal(size=(12, 2))
+    assert kinds_of(datasets.recognise(array)) == {"0": "number", "1": "number"}
+    assert kinds_of(datasets.recognise(array.tolist())) == {"0": "number", "1": "number"}
+    assert kinds_of(datasets.recognise(array[:, 0])) == {"0": "number"}
+    assert kinds_of(datasets.recognise(np.ma.masked_less(array, 0.0))) == {"0": "number", "1": "number"}
+    assert kinds_of(datasets.recognise(array, [1], {1: "number"})) == {"1": "number"}
+    mixed = np.array([[1.5, "a", True], [2.5, "b", False], [None, "a", True]], dtype=object)
+    for data in (mixed, mixed.tolist()):
+        found = datasets.recognise(data)
+        assert kinds_of(found) == {"0": "number", "1": "category", "2": "binary"}
+        assert found.columns[1].cells == ["a", "b", "a"]
+    dates = np.array(["2020-01-01", "NaT", "2021-01-01"], dtype="datetime64[ns]")
+    assert datasets.recognise(pd.DataFrame({"x": [1.5, 2.5, 3.5], "t": dates})).left_out == ["t"]
+    with pytest.raises(ValueError, match=r"data has no column to cluster by; left out: 0 \(dates or times"):
+        datasets.recognise(dates)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        (pd.DataFrame({"x": [1.5, math.inf]}), ValueError, "data, row 1, column 'x': expected a finite number"),
+        (np.array([[1.5, 2], [2.5, -math.inf]]), ValueError, "row 1, column '1': .* not observed, got -inf."),
+        (pd.DataFrame({"x": [1.5, 2, 3, "?"]}), ValueError, "row 3, column 'x': expected a number.*errors='coerce'"),
+        (pd.DataFrame({"x": []}), ValueError, "data must have at least one row and one column"),
+        (np.zeros((2, 2, 2)), ValueError, "data must be a table of rows and columns, got shape"),
+        (np.zeros((2, 2)) + 1j, ValueError, "got cells of type complex128"),
+        ("table.csv", TypeError, "data must be a data frame or an array, a row a point, got str"),
+        (None, TypeError, "data must be a data frame or an array, a row a point, got NoneType"),
+        ({"x": [1]}, TypeError, "data must be a data frame or an array, a row a point, got dict"),
+        (np.ones((12, 1)), ValueError, r"data has no column to cluster by; left out: 0 \(the same in every row\)"),
+    ],
+)
+def test_tables_in_memory_that_are_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        datasets.recognise(data)
+
+
+def test_infinite_cells_of_files_are_refused_with_their_place(tmp_path):
+    path = write_column(tmp_path, ["1.5", "inf", "2"])
+    with pytest.raises(ValueError, match=r"table.csv', row 2, column 'column': expected a finite number.* got inf"):
+        datasets.read_kinds(path)
+
+
+def test_columns_that_are_asked_for_by_wrong_names():
+    frame = pd.DataFrame({"x": [1.5, 2.5], "y": [2.5, 7.0]})
+    with pytest.raises(ValueError, match="data has no column 'z'; it has x, y"):
+        datasets.recognise(frame, ["z"])
+    with pytest.raises(ValueError, match="kinds must be number, count, binary, category, skip, got 'word' for 'x'"):
+        datasets.recognise(frame, kinds={"x": "word"})
+    with pytest.raises(ValueError, match="columns must be a list of names or numbers of columns, got 'x'"):
+        datasets.recognise(frame, "x")
+
+
+@pytest.mark.parametrize(
+    ("index", "names"),
+    [
+        (None, None),
+        (pd.Index([f"bird{i}" for i in range(24)]), [f"bird{i}" for i in range(24)]),
+        (pd.Index(range(5, 29)), list(range(5, 29))),
+        (pd.Index([float(i) for i in range(24)]), None),
+        (pd.Index(["bird"] * 24), None),
+    ],
+)
+def test_the_index_has_names_and_is_no_column(index, names):
+    found = datasets.recognise(pd.DataFrame({"x": np.arange(24) ** 2 / 7}, index=index))
+    assert found.names == names
+    assert kinds_of(found) == {"x": "number"}
+
+
+def test_a_column_that_a_file_gave_no_name_is_left_out(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(12) ** 2 / 7, "y": repeated([1.5, 3, 8], 12)})
+    frame.to_csv(tmp_path / "table.csv")
+    read = pd.read_csv(tmp_path / "table.csv")
+    assert list(read.columns) == ["Unnamed: 0", "x", "y"]
+    assert datasets.recognise(read).notes == ["left out: Unnamed: 0 (it has no name)"]
+    assert datasets.recognise(read).names is None
+    assert datasets.recognise(read.assign(**{"Unnamed: 0": range(3, 15)})).names == list(range(3, 15))
+
+
+def test_copies_and_other_units_are_left_out(tmp_path):
+    rng = np.random.default_rng(1)
+    cm = np.round(rng.normal(170, 10, 30), 1)
+    frame = pd.DataFrame(
+        {
+            "cm": cm,
+            "sex": repeated(["f", "m"], 30),
+            "inch": cm / 2.54,
+            "again": cm,
+            "gender": repeated(["f", "m"], 30),
+            "below": 200.0 - cm,
+            "kg": rng.normal(70, 10, 30),
+            "noisy": cm + rng.normal(0, 1e-4, 30),
+        }
+    )
+    found = datasets.recognise(frame)
+    assert list(kinds_of(found)) == ["cm", "sex", "kg", "noisy"]
+    assert found.left_out == ["inch", "again", "gender", "below"]
+    assert found.notes == [
+        "left out: inch (the same as cm in other units: 0.393701 times cm)",
+        "left out: again (a copy of cm)",
+        "left out: gender (a copy of sex)",
+        "left out: below (the same as cm in other units: -1 times cm plus 200)",
+    ]
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    assert datasets.read_kinds(tmp_path / "table.csv").notes == found.notes
+    kept = datasets.recognise(frame, kinds={"again": "number"})
+    assert "again" in kinds_of(kept)
+    assert list(kinds_of(datasets.recognise(frame, ["cm", "inch"]))) == ["cm", "inch"]
+    with_gap = frame.assign(cm=[math.nan, *cm[1:]])
+    assert datasets.recognise(with_gap[["cm", "inch"]]).left_out == []  # it knows what the other one lacks
+
+
+def test_few_rows_may_be_alike_by_chance():
+    frame = pd.DataFrame({"x": [1.5, 2.5, 4.0], "y": [3.0, 5.0, 8.0], "a": [0, 1, 1], "b": [0, 1, 1]})
+    assert len(datasets.recognise(frame).columns) == 4
+
+
+def test_columns_that_determine_others_are_told_and_kept():
+    maker = repeated(["Fiat", "Audi", "Ford"], 36)
+    frame = pd.DataFrame(
+        {
+            "x": np.random.default_rng(1).normal(size=36),
+            "maker": maker,
+            "code": pd.Series([{"Fiat": 2, "Audi": 1, "Ford": 3}[one] for one in maker], dtype="category"),
+            "origin": [{"Fiat": "EU", "Audi": "EU", "Ford": "US"}[one] for one in maker],
+            "tax": [{"EU": 7.25, "US": 1.5}[{"Fiat": "EU", "Audi": "EU", "Ford": "US"}[one]] for one in maker],
+            "shade": repeated(["red", "blue", "blue", "red"], 36),
+        }
+    )
+    found = datasets.recognise(frame)
+    assert found.left_out == []
+    assert found.notes == [
+        "maker and code determine each other, so that the same counts twice; --drop code (in Python "
+        "data.drop(columns='code')) leaves one out",
+        "maker determines origin and tax: each of its 3 values goes with one value there, so that the same counts "
+        "twice; --drop maker (in Python data.drop(columns='maker')) leaves it out",
+        "code determines origin and tax: each of its 3 values goes with one value there, so that the same counts "
+        "twice; --drop code (in Python data.drop(columns='code')) leaves it out",
+        "origin determines tax: each of its 2 values goes with one value there, so that the same counts twice; --drop "
+        "origin (in Python data.drop(columns='origin')) leaves it out",
+    ]
+    frame.loc[0, "origin"] = "US"
+    assert datasets.recognise(frame[["maker", "origin"]]).notes == []
+    frame.loc[0, "origin"] = None
+    assert len(datasets.recognise(frame[["maker", "origin"]]).notes) == 1
+    many = pd.DataFrame({"name": [f"n{i // 2}" for i in range(20)], "x": repeated(["a", "a", "b", "b"], 20)})
+    assert datasets.recognise(many).notes == []  # half as many values as rows
+
+
+def test_other_rows_of_the_same_columns(table):
+    frame = pd.read_csv(table)
+    known = datasets.recognise(frame)
+    rows = frame.iloc[[5, 2]][frame.columns[::-1]].astype({"year": float})
+    found = datasets.recognise(rows, known=known)
+    assert kinds_of(found) == kinds_of(known)
+    for one, of_all in zip(found.columns, known.columns, strict=True):
+        assert str(one.cells) == str([of_all.cells[5], of_all.cells[2]])
+    with pytest.raises(ValueError, match="data has no column 'bill'"):
+        datasets.recognise(rows.drop(columns="bill"), known=known)
+    numbers = datasets.recognise(np.arange(12.0).reshape(4, 3) ** 2 / 7)
+    assert datasets.recognise([[1, 2, 3]], known=numbers).columns[2] == ("2", "number", [3.0])
+
+
+def adjusted_rand_by_pairs(a, b):
+    """The adjusted Rand index as it is written down: over all pairs of rows."""
+    pairs = [(i, j) for i in range(len(a)) for j in range(i)]
+    first, second = [[x[i] == x[j] for i, j in pairs] for x in (a, b)]
+    both, n_first, n_second = sum(map(min, first, second)), sum(first), sum(second)
+    expected = n_first * n_second / len(pairs)
+    return (both - expected) / ((n_first + n_second) / 2 - expected)
+
+
+def test_classes_that_clusters_reproduce_are_told():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(3, size=60)
+    nearly = np.where(rng.random(60) < 0.03, 0, labels)
+    assert adjusted_rand(labels, nearly) == pytest.approx(adjusted_rand_by_pairs(labels, nearly), abs=1e-12)
+    frame = pd.DataFrame(
+        {
+            "body mass": [f"n{i}" for i in nearly],
+            "other": rng.integers(3, size=60),
+            "x": rng.normal(size=60),
+            "many": labels * 20 + np.arange(60) % 20,
+        }
+    )
+    assert datasets.reproduced_by(datasets.recognise(frame).columns, labels) == [
+        "the clusters nearly reproduce the column 'body mass': if it is a class that was assigned beforehand, leave it "
+        "out with --drop 'body mass' (in Python data.drop(columns='body mass'))"
+    ]
+    frame.loc[:29, "body mass"] = None
+    assert len(datasets.reproduced_by(datasets.recognise(frame).columns, labels)) == 1
+    assert datasets.reproduced_by(datasets.recognise(frame).columns, np.zeros(60, dtype=int)) == []
+
+
+def test_wide_and_long_tables_are_recognised_fast_enough_to_be_tests():
+    """Columns are compared without going through all pairs of them, cell by cell."""
+    rng = np.random.default_rng(1)
+    wide = rng.integers(2, size=(100, 400))
+    assert set(kinds_of(datasets.recognise(wide)).values()) == {"binary"}
+    assert len(datasets.recognise(rng.normal(size=(20_000, 20))).columns) == 20

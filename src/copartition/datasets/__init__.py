@@ -5,13 +5,15 @@ from copartition.datasets.cells import cells_from_counts, read_cells, read_count
 from copartition.datasets.faithful import faithful
 from copartition.datasets.galaxies import galaxies
 from copartition.datasets.graphs import NETWORKS, Network, is_network, read_network
-from copartition.datasets.kinds import KINDS, Column, read_kinds
+from copartition.datasets.kinds import KINDS, Column, Kinds, read_kinds, recognise
+from copartition.datasets.relations import reproduced_by
 from copartition.datasets.tables import read_columns, read_table
 
 __all__ = [
     "KINDS",
     "NETWORKS",
     "Column",
+    "Kinds",
     "Network",
     "cells_from_counts",
     "faithful",
@@ -25,6 +27,8 @@ __all__ = [
     "read_kinds",
     "read_network",
     "read_table",
+    "recognise",
     "representation_of",
+    "reproduced_by",
     "simulated_counts",
 ]

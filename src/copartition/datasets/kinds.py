@@ -1,36 +1,50 @@
-"""What the columns of a file are: numbers, counts, yes and no, categories, or nothing to cluster by.
+"""What the columns of a table are: numbers, counts, yes and no, categories, or nothing to cluster by.
 
-The rule looks at the observed cells of a column only:
+The rule is the same for files, data frames and arrays, and looks at the observed cells of a column only:
 
+- a column of one value is left out, and so is one without a name;
 - text of which nearly all cells are numbers is refused: a cell is spoilt, and the column no category. Nearly all is
   at least nine in ten, or all but one of four or more, or at least half where more than ten different ones are numbers
   or no more than three different ones are text;
 - dates and times of day, nine in ten cells or more, are left out: they are no categories;
 - text is left out if no two cells are equal, or if there are 20 or more and more than half of them are different: these
   are names;
-- other text is a category;
+- true and false are yes and no;
+- other text is a category, and so is what a data frame says is one (pandas ``category``, polars ``Categorical``);
 - 0 and 1 are yes and no;
 - 0, 1, 2, ... or 1, 2, 3, ... in the first column, in the order of ten rows or more, are row numbers and left out;
 - whole numbers from 0 or 1 on, all below 100, are counts;
 - other whole numbers are categories if there are ten or fewer, each in ten rows on average (years, codes);
-- all other numbers are numbers.
+- all other numbers are numbers. Infinite ones are refused.
+
+Then, in tables of ten rows or more, copies of an earlier column are left out, and numbers that are those of an earlier
+column in other units; a note says which columns determine others.
 
 What is asked for by name is not left out, and what a person says that it is needs no rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from copartition.datasets.frames import Given, given_of, tight
+from copartition.datasets.relations import LEAST_ROWS, codes_of, determined, superfluous
 from copartition.datasets.tables import (
+    called,
     complaint,
     is_date,
     is_missing,
     is_number,
     is_spoilt,
+    labels_in,
     numbers_of,
+    place_of,
     position_of,
     positions_of,
     read_raw,
@@ -42,10 +56,12 @@ BELOW = 100  # what is taken for counts is smaller
 FEW = 10  # different whole numbers that may be categories, and rows for each
 DATES = 0.9  # of the cells of a column of dates
 NAMES = 20  # cells from which on a column of names may have equal ones
+TRUTH = {"true": 1.0, "false": 0.0}
+NAMELESS = re.compile(r"Unnamed: \d+")  # what pandas calls a column of a file that has no name
 
 
 class Column(NamedTuple):
-    """A column of a file.
+    """A column of a table.
 
     Attributes
     ----------
@@ -75,17 +91,41 @@ class Column(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """The columns of a file that are used, the names of those that were left out, and how and why, in notes."""
+    """The columns of a table that are used, the names of those that were left out, and how and why, in notes.
+
+    Attributes
+    ----------
+    columns : list of Column
+    left_out : list of str
+    notes : list of str
+        A line each.
+    names : list or None
+        What the rows are called, all different; None where they go by their numbers.
+    """
 
     columns: list[Column]
     left_out: list[str]
     notes: list[str]
+    names: list[Any] | None = None
+
+
+class Table(NamedTuple):
+    """What the rule is about, from a file or from memory."""
+
+    given: Given
+    file: Path | None
+    notes: list[str]
+
+    @property
+    def called(self) -> str:
+        """What to call it in a sentence."""
+        return called(self.file)
 
 
 def read_kinds(
     path: str | Path,
     columns: Sequence[str] | None = None,
-    kinds: dict[str, str] | None = None,
+    kinds: Mapping[str, str] | None = None,
     *,
     missing: Collection[str] = (),
 ) -> Kinds:
@@ -102,82 +142,219 @@ def read_kinds(
     missing : collection of str, optional
         What stands in cells that were not observed: see `read_table`.
     """
-    raw, file = read_raw(path, missing), Path(path)
-    chosen = positions_of(columns, raw.names, file)
-    given = {}
-    for name, kind in (kinds or {}).items():
-        position = position_of(name, raw.names, file)
-        if kind not in KINDS:
-            raise ValueError(f"kinds must be {', '.join(KINDS)}, got {kind!r} for {name!r}.")
-        if position in given or position not in chosen:
-            why = "not among the columns that are chosen" if position not in chosen else "given twice"
-            raise ValueError(f"kinds must be of different columns that are used, got {name!r}, which is {why}.")
-        given[position] = kind
-    used, left_out, notes = [], [], list(raw.notes)
+    raw = read_raw(path, missing)
+    cells = [tight(list(column)) for column in zip(*raw.rows, strict=True)]
+    given = Given(raw.names, cells, [False] * len(cells), None, False)
+    return _recognise(Table(given, Path(path), list(raw.notes)), columns, kinds)
+
+
+def recognise(
+    data: Any,
+    columns: Sequence[Any] | None = None,
+    kinds: Mapping[Any, str] | None = None,
+    *,
+    known: Kinds | None = None,
+) -> Kinds:
+    """Tell what the columns of a table in memory are, by the rule for files.
+
+    Parameters
+    ----------
+    data : data frame or series (pandas, polars), or array (rows, columns) or (rows,)
+        Columns of an array go by their numbers: "0", "1", ...; the index of a data frame has the names of rows.
+    columns : sequence, optional
+        Names of columns, or their numbers from 0 on; all if left out.
+    kinds : dict, optional
+        What columns are, by name or number, where that is known: one of `KINDS`.
+    known : Kinds, optional
+        Of another table with the same columns: these are taken for what they are there, and others are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"sex": ["f", "m"] * 6, "height": [170.5, 180.0, 165.5] * 4, "eggs": [0, 3, 2, 1] * 3})
+    >>> found = recognise(table)
+    >>> [column.describe() for column in found.columns]
+    ['sex: 2 categories', 'height: numbers', 'eggs: counts']
+    >>> recognise(table.assign(inch=table.height / 2.54, year=2020)).notes
+    ['left out: year (the same in every row)']
+    """
+    table = Table(given_of(data), None, [])
+    if known is None:
+        return _recognise(table, columns, kinds)
+    names = [column.name for column in known.columns]
+    is_bare = table.given.is_array and len(table.given.names) == len(names)
+    places = range(len(names)) if is_bare else [position_of(name, table.given.names, None) for name in names]
+    used = [
+        Column(column.name, column.kind, _cells_of(table.given.columns[j], column.kind, column.name, None))
+        for j, column in zip(places, known.columns, strict=True)
+    ]
+    return Kinds(used, [name for j, name in enumerate(table.given.names) if j not in places], [], _names(table, places))
+
+
+def _recognise(table: Table, columns: Sequence[Any] | None, kinds: Mapping[Any, str] | None) -> Kinds:
+    names, file = table.given.names, table.file
+    chosen = positions_of(columns if columns is None or isinstance(columns, str) else list(columns), names, file)
+    asked = _asked(kinds or {}, names, file, chosen)
+    notes, left_out, used = list(table.notes), [], {}
     for position in chosen:
-        cells = [row[position] for row in raw.rows]
-        name = raw.names[position] or str(position)
-        reason = "as asked" if given.get(position) == SKIP else ""
-        if position not in given:
-            where = f"{str(path)!r}, column {name!r}"
-            reason = _why_left_out(cells, raw.names, position, where, is_asked_for=columns is not None)
+        cells, name = table.given.columns[position], names[position] or str(position)
+        reason = "as asked" if asked.get(position) == SKIP else ""
+        if position not in asked:
+            reason = _why_left_out(table, position, is_asked_for=columns is not None)
         if reason:
             left_out.append(name)
             notes.append(f"left out: {name} ({reason})")
             continue
-        kind = given.get(position) or _kind_of(cells, name, file)
-        used.append(Column(name, kind, _cells_of(cells, kind, name, file)))
+        kind = asked.get(position) or _kind_of(cells, name, file, table.given.declared[position])
+        used[position] = Column(name, kind, _cells_of(cells, kind, name, file))
+    is_kept = {position: columns is not None or position in asked for position in used}
+    compared = [codes_of(one.name, one.cells, one.kind, is_kept[position]) for position, one in used.items()]
+    doubles = superfluous(compared)
+    for j, (position, one) in enumerate(list(used.items())):
+        if j in doubles:
+            left_out.append(one.name)
+            notes.append(f"left out: {one.name} ({doubles[j]})")
+            del used[position]
     if not used:
         why = ", ".join(note.removeprefix("left out: ") for note in notes if note.startswith("left out: "))
-        raise ValueError(f"{str(path)!r} has no column to cluster by; left out: {why}.")
-    return Kinds(used, left_out, notes)
+        raise ValueError(f"{table.called} has no column to cluster by; left out: {why}.")
+    notes += determined([column for j, column in enumerate(compared) if j not in doubles])
+    return Kinds(list(used.values()), left_out, notes, _names(table, used))
 
 
-def _why_left_out(cells: list[Any], names: list[str], position: int, where: str, is_asked_for: bool) -> str:
+def _asked(kinds: Mapping[Any, str], names: list[str], file: Path | None, chosen: list[int]) -> dict[int, str]:
+    """Return what columns are said to be, by their places."""
+    asked: dict[int, str] = {}
+    for name, kind in kinds.items():
+        position = position_of(name, names, file)
+        if kind not in KINDS:
+            raise ValueError(f"kinds must be {', '.join(KINDS)}, got {kind!r} for {name!r}.")
+        if position in asked or position not in chosen:
+            why = "not among the columns that are chosen" if position not in chosen else "given twice"
+            raise ValueError(f"kinds must be of different columns that are used, got {name!r}, which is {why}.")
+        asked[position] = kind
+    return asked
+
+
+def _names(table: Table, used: Collection[int]) -> list[Any] | None:
+    """Return what rows are called; None where that is their numbers, or where two are the same."""
+    given = table.given
+    found = [_row_name(name) for name in given.rows or []]
+    count = len(given.columns[0])
+    if not found or found == list(range(count)):
+        found = labels_in(_titles(given.names), given.columns, used) or []
+    is_usable = found != list(range(count)) and len({str(name) for name in found}) == count
+    return found if is_usable else None
+
+
+def _row_name(name: Any) -> str | int:
+    if isinstance(name, float) and name.is_integer():
+        return int(name)
+    return name if isinstance(name, int) and not isinstance(name, bool) else str(name)
+
+
+def _titles(names: list[str]) -> list[str]:
+    return ["" if NAMELESS.fullmatch(name) else name for name in names]
+
+
+def _why_left_out(table: Table, position: int, is_asked_for: bool) -> str:
     """Return why a column is nothing to cluster by; nothing if it is. Refuse dates that are asked for."""
+    given, cells = table.given, table.given.columns[position]
+    names, is_declared = _titles(given.names), given.declared[position]
+    if isinstance(cells, np.ndarray):
+        if np.isnan(cells).all():
+            return "no cell is observed"
+        if is_asked_for or not names[position]:
+            return "" if is_asked_for else "it has no name"
+        why = why_row_names(cells.tolist(), names) if position == 0 and not is_declared else ""
+        return why or _why_one_value(cells[~np.isnan(cells)], len(cells)) or (_why_names(cells) if is_declared else "")
     seen = [cell for cell in cells if not is_missing(cell)]
     if not seen:
         return "no cell is observed"
-    if sum(is_date(cell) for cell in seen) >= DATES * len(seen):
+    if not is_declared and sum(is_date(cell) for cell in seen) >= DATES * len(seen):
         if is_asked_for:
             raise ValueError(
-                f"{where}: expected numbers or categories, got dates or times such as {str(seen[0])!r}; make numbers "
-                "of them, leave the column out, or say that it is a category."
+                f"{table.called}, column {given.names[position]!r}: expected numbers or categories, got dates or times "
+                f"such as {str(seen[0])!r}; make numbers of them, leave the column out, or say that it is a category."
             )
         return f"dates or times, such as {str(seen[0])!r}"
     if is_asked_for:
         return ""
     if not names[position]:
         return "it has no name"
-    if all(is_number(cell) for cell in seen):
-        return why_row_names(cells, names) if position == 0 else ""
+    if not is_declared and all(is_number(cell) for cell in seen):
+        why = why_row_names(list(cells), names) if position == 0 else ""
+        return why or _why_one_value([float(cell) for cell in seen], len(cells))
+    why = _why_one_value([str(cell).strip() for cell in seen], len(cells))
+    return why or ("" if not is_declared and is_spoilt(seen) else _why_names(seen))
+
+
+def _why_one_value(seen: Any, count: int) -> str:
+    """Return why a column is nothing to cluster by if its observed cells, two or one of many, are all equal."""
+    if (len(seen) < 2 and count < LEAST_ROWS) or any(cell != seen[0] for cell in seen):
+        return ""
+    if len(seen) == count:
+        return "the same in every row"
+    return "the same in every row that has it; if none means no, write 0 or no there"
+
+
+def _why_names(seen: Any) -> str:
+    """Return why text is nothing to cluster by if it differs from row to row."""
     different = len({str(cell).strip() for cell in seen})
-    if is_spoilt(seen) or (different < len(seen) and not (len(seen) >= NAMES and 2 * different > len(seen))):
+    if different < len(seen) and not (len(seen) >= NAMES and 2 * different > len(seen)):
         return ""
     return f"text, {different} of {len(seen)} cells different, such as {str(seen[0])[:40]!r}"
 
 
-def _kind_of(cells: list[Any], name: str, file: Path) -> str:
+def _kind_of(cells: Any, name: str, file: Path | None, is_declared: bool) -> str:
+    if is_declared:
+        return CATEGORY
+    if isinstance(cells, np.ndarray):
+        return _kind_of_numbers(np.asarray(cells[~np.isnan(cells)], dtype=np.float64))
     seen = [cell for cell in cells if not is_missing(cell)]
+    if all(str(cell).strip().lower() in TRUTH for cell in seen):
+        return BINARY
     if any(isinstance(cell, bool) for cell in seen):
         return CATEGORY
     if is_spoilt(seen):
         row = next(r for r, cell in enumerate(cells) if not is_missing(cell) and not is_number(cell))
-        raise ValueError(f"{str(file)!r}, row {row + 1}, column {name!r}: {complaint(cells, name)}")
+        raise ValueError(f"{place_of(file, row, name)}: {complaint(cells, name, file is not None)}")
     if not all(is_number(cell) for cell in seen):
         return CATEGORY
-    numbers = [float(cell) for cell in seen]
-    if set(numbers) <= {0.0, 1.0}:
+    return _kind_of_numbers(np.array([float(cell) for cell in seen]))
+
+
+def _kind_of_numbers(numbers: np.ndarray) -> str:
+    different = np.unique(numbers)
+    if set(different[:3].tolist()) <= {0.0, 1.0}:
         return BINARY
-    if not all(number.is_integer() for number in numbers):
+    if not np.all(np.isfinite(different)) or np.any(different != np.floor(different)):
         return NUMBER
-    if min(numbers) in (0.0, 1.0) and max(numbers) < BELOW:
+    if different[0] in (0.0, 1.0) and different[-1] < BELOW:
         return COUNT
-    different = len(set(numbers))
-    return CATEGORY if different <= FEW and FEW * different <= len(numbers) else NUMBER
+    return CATEGORY if len(different) <= FEW and FEW * len(different) <= len(numbers) else NUMBER
 
 
-def _cells_of(cells: list[Any], kind: str, name: str, file: Path) -> list[Any]:
+def _cells_of(cells: Any, kind: str, name: str, file: Path | None) -> list[Any]:
     if kind == CATEGORY:
-        return [None if is_missing(cell) else str(cell).strip() for cell in cells]
-    return numbers_of(cells, name, file)
+        return [None if is_missing(cell) else _word(cell) for cell in _listed(cells)]
+    if kind == BINARY and not isinstance(cells, np.ndarray):
+        cells = [TRUTH.get(str(cell).strip().lower(), cell) for cell in cells]
+    numbers = np.asarray(cells if isinstance(cells, np.ndarray) else numbers_of(cells, name, file), dtype=np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise ValueError(
+            f"{place_of(file, row, name)}: expected a finite number, or nothing where it was not observed, got "
+            f"{_listed(cells)[row]}."
+        )
+    return list(numbers.tolist())
+
+
+def _listed(cells: Any) -> list[Any]:
+    return cells.tolist() if isinstance(cells, np.ndarray) else list(cells)
+
+
+def _word(cell: Any) -> str:
+    """Return a category as text: 7, and not 7.0, where a gap made floats of whole numbers."""
+    is_whole = isinstance(cell, float) and math.isfinite(cell) and cell.is_integer()
+    return str(int(cell)) if is_whole else str(cell).strip()

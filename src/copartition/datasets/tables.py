@@ -398,11 +398,29 @@ def row_labels(path: str | Path, used: Sequence[str] | None = None) -> list[Any]
     """
     raw = read_raw(path)
     taken = {position_of(name, raw.names, Path(path)) for name in used or ()}
+    columns = [[row[position] for row in raw.rows] for position in range(len(raw.names))]
+    return labels_in(raw.names, columns, taken)
+
+
+def labels_in(names: Sequence[str], columns: Sequence[Any], taken: Collection[int]) -> list[Any] | None:
+    """Return the names of the rows of a table by the rule of `row_labels`.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns; nothing where one has none.
+    columns : sequence of lists, or of arrays of numbers
+        Their cells.
+    taken : collection of int
+        Places of columns that are clustered by.
+    """
     dates = None
-    for position, name in enumerate(raw.names):
-        cells = [row[position] for row in raw.rows]
+    for position, (name, column) in enumerate(zip(names, columns, strict=True)):
+        if position in taken or (isinstance(column, np.ndarray) and (position or name)):
+            continue
+        cells = column.tolist() if isinstance(column, np.ndarray) else column
         texts = [str(cell).strip() for cell in cells]
-        if position in taken or any(is_missing(cell) for cell in cells) or len(set(texts)) < len(texts):
+        if any(is_missing(cell) for cell in cells) or len(set(texts)) < len(texts):
             continue
         if position == 0 and not name:
             is_whole = all(_WHOLE.fullmatch(text) for text in texts)  # 059 is a name, and not 59
@@ -449,20 +467,39 @@ def why_row_names(cells: list[Any], names: list[str]) -> str:
     return ""
 
 
-def numbers_of(cells: list[Any], name: str, file: Path) -> list[float]:
-    """Return the cells of a column as numbers, NaN where not observed; refuse what is none, and say where it is."""
+def numbers_of(cells: Sequence[Any], name: str, file: Path | None) -> list[float]:
+    """Return the cells of a column as numbers, NaN where not observed; refuse what is none, and say where it is.
+
+    Without a file they are those of a table in memory.
+    """
     row = next((r for r, cell in enumerate(cells) if not is_missing(cell) and not is_number(cell)), None)
     if row is not None:
-        raise ValueError(f"{str(file)!r}, row {row + 1}, column {name!r}: {complaint(cells, name)}")
+        raise ValueError(f"{place_of(file, row, name)}: {complaint(cells, name, file is not None)}")
     return [math.nan if is_missing(cell) else float(cell) for cell in cells]
 
 
-def complaint(cells: list[Any], name: str) -> str:
+def called(file: Path | None) -> str:
+    """Return what to call a table in a sentence."""
+    return "data" if file is None else repr(str(file))
+
+
+def place_of(file: Path | None, row: int, name: str) -> str:
+    """Return what to call a cell in a sentence: rows of files are counted from 1 on, others from 0."""
+    return f"{called(file)}, row {row + (file is not None)}, column {name!r}"
+
+
+def complaint(cells: Sequence[Any], name: str, is_file: bool = True) -> str:
     """Return what is wrong with the first cell of a column that is no number, and what to do."""
     seen = [cell for cell in cells if not is_missing(cell)]
     odd = [str(cell) for cell in seen if not is_number(cell)]
     good = len(seen) - len(odd)
     as_in = f", as in {good} of {len(seen)} cells" if good >= max(3, len(odd)) else ""
+    if not is_file:
+        return (
+            f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing (None; "
+            "pandas.to_numeric(column, errors='coerce') does that), or say that these are categories "
+            "(column.astype('category'))."
+        )
     words = list(dict.fromkeys(text.strip() for text in odd))
     listed = ",".join(word for word in words[:MOST_WORDS] if "," not in word)
     option = f"--missing {listed!r}, in Python " if listed else "in Python "
@@ -491,7 +528,7 @@ def is_spoilt(cells: list[Any]) -> bool:
     return len(numbers) > MANY_NUMBERS or (good >= 3 and len(set(odd)) <= FEW_WORDS)
 
 
-def positions_of(columns: Sequence[str] | None, names: list[str], file: Path) -> list[int]:
+def positions_of(columns: Sequence[str] | None, names: list[str], file: Path | None) -> list[int]:
     """Return the numbers of columns that are given by names or numbers, each once; of all if none are given."""
     if columns is None:
         return list(range(len(names)))
@@ -504,16 +541,16 @@ def positions_of(columns: Sequence[str] | None, names: list[str], file: Path) ->
     return chosen
 
 
-def position_of(name: str, names: list[str], file: Path) -> int:
+def position_of(name: str, names: list[str], file: Path | None) -> int:
     """Return the number of a column that is given by its name, or by its number."""
     wanted = str(name).strip()
     if wanted and names.count(wanted) > 1:
-        raise ValueError(f"{str(file)!r} has {names.count(wanted)} columns {wanted!r}; give their numbers, from 0 on.")
+        raise ValueError(f"{called(file)} has {names.count(wanted)} columns {wanted!r}; give their numbers, from 0 on.")
     if wanted and wanted in names:
         return names.index(wanted)
     if wanted.isdecimal() and len(wanted) < 10 and int(wanted) < len(names):
         return int(wanted)
-    raise ValueError(f"{str(file)!r} has no column {name!r}; it has {', '.join(names[:10])}.")
+    raise ValueError(f"{called(file)} has no column {name!r}; it has {', '.join(names[:10])}.")
 
 
 def is_number(cell: Any) -> bool:
