@@ -10,6 +10,7 @@ from copartition.chains.density import log_density
 from copartition.chains.neighbours import JointUpdates
 from copartition.chains.start import Start
 from copartition.chains.step import Step
+from copartition.clustering import Clustering, cluster
 from copartition.couplings.base import Coupling, partner
 from copartition.couplings.common import Common
 from copartition.couplings.independent import Independent
@@ -102,6 +103,7 @@ __all__ = [
     "Beta",
     "BlockModel",
     "Categorical",
+    "Clustering",
     "Columns",
     "Common",
     "Comparison",
@@ -159,6 +161,7 @@ __all__ = [
     "begin_cluster",
     "block_matrix",
     "canonical",
+    "cluster",
     "cluster_similarity",
     "cluster_sizes_histogram",
     "co_clustering",

@@ -83,6 +83,18 @@ def finding_on_starts(
     return Finding(GOOD, "Other starts", text)
 
 
+def gap_between(together: np.ndarray) -> float:
+    """Return how far chains are apart in how often points are together; 0 where they agree, by the rule above.
+
+    Parameters
+    ----------
+    together : array (chains, batches, pairs)
+    """
+    if not _disagree(together, SHARE_MATTERS):
+        return 0.0
+    return float(np.sqrt(together.mean(axis=1).var(axis=0, ddof=1).mean()))
+
+
 def _disagreement(starts: list[str], sweeps: int, what: str) -> Finding:
     text = (
         f"{len(starts)} chains of {sweeps:,} sweeps, from other starts and with other seeds, do not agree: {what}. So "

@@ -200,26 +200,26 @@ def consensus(
             choice, most = _choice(target, how, step, effort, where)
         else:
             choice, most = choose(target, None, how, step, settings, where), MOST_REPLICATES
-        draws = _draw(target, choice, effort, replace(where, seed=_seed(seed, 1)))
+        draws = _draw(target, choice, effort, replace(where, seed=seed_of(seed, 1)))
         candidates = _candidates(draws, loss, effort, starts, seed)
         choice = replace(choice, model=check_model(getattr(target, "normal", None), some_of(draws)))
 
         def run(rule: FixedNumber | UntilPrecise, functionals: list[Functional], part: int, choice: Choice) -> Estimate:
-            job = make_job(target, functionals, choice, _seed(seed, part))
+            job = make_job(target, functionals, choice, seed_of(seed, part))
             return run_until(replace(rule, most=min(rule.most, most)), job, choice, executor=place, progress=progress)
 
         first_look = replicates if target_stderr is None else min(replicates, FIRST)
         second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2, choice)
         order = np.argsort(second.mean[: len(candidates)], kind="stable")
         best = candidates[order[0]]
-        functionals = _about(best, keep_values=False)
+        functionals = about_one(best, keep_values=False)
         looked = replace(choice, look=Finding(**second.made_by["modes"])) if "modes" in second.made_by else choice
         third = run(replace(rule, only=0) if isinstance(rule, UntilPrecise) else rule, functionals, 3, looked)
     nodes = getattr(target, "nodes", None) or target.names
     return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
 
 
-def _about(partition: np.ndarray, keep_values: bool | None = None) -> list[Functional]:
+def about_one(partition: np.ndarray, keep_values: bool | None = None) -> list[Functional]:
     """Return what there is to be said of one clustering."""
     return [
         memberships(partition, keep_values=keep_values),
@@ -242,7 +242,7 @@ def _of_partitions(
     candidates = _candidates(_some_draws(choosing, effort), loss, effort, starts, seed)
     second = choosing.expect([distance_to(candidates, METRICS[loss][0]), *besides])
     order = np.argsort(second.mean[: len(candidates)], kind="stable")
-    third = judging.expect(_about(candidates[order[0]]))
+    third = judging.expect(about_one(candidates[order[0]]))
     nodes = getattr(d.target, "nodes", None) or d.run.made_by.get("names")
     return replace(consensus_of(third, loss), candidates=candidates[order], nodes=nodes, chosen_by=second)
 
@@ -254,7 +254,7 @@ def _some_draws(d: WeightedPartitions, effort: Effort) -> np.ndarray:
     return labels[np.unique(wanted.astype(np.int64))].astype(np.int32)
 
 
-def _seed(seed: int, part: int) -> int:
+def seed_of(seed: int, part: int) -> int:
     """Return the seed of one part, whose random numbers no other part draws."""
     words = np.random.SeedSequence(seed, spawn_key=(PARTS, part)).generate_state(4)
     return int.from_bytes(words.tobytes(), "little")
@@ -273,7 +273,7 @@ def _choice(target: Target, how: How, step: Any, effort: Effort, where: Where) -
         lag=PILOT_LAG if cap is None else min(PILOT_LAG, cap),
         init=init,
         max_sweeps=MAX_SWEEPS if cap is None else cap,
-        seed=_seed(where.seed, 0),
+        seed=seed_of(where.seed, 0),
         executor=where.executor,
         progress=where.progress,
     )

@@ -82,6 +82,11 @@ class Cells:
         columns, numbers = [self._columns[j] for j in positions], [self._numbers[j] for j in positions]
         return Cells(columns, names, numbers, self._sure, self._first_row)
 
+    def rows(self, here: slice) -> Cells:
+        """Return some of the rows."""
+        columns = [column.iloc[here] if hasattr(column, "iloc") else column[here] for column in self._columns]
+        return Cells(columns, self.keys, self._numbers, self._sure, self._first_row + (here.start or 0))
+
     def numbers(self) -> np.ndarray:
         """Return all columns as numbers, NaN where a cell was not observed."""
         table = np.empty(self.shape)

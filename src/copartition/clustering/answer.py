@@ -1,0 +1,438 @@
+"""A clustering of the rows of a table, with all that one may ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copartition.clustering import around, describing, filling, predicting
+from copartition.clustering.model import table_of
+from copartition.datasets.kinds import Kinds, recognise
+from copartition.diagnostics.consensus import Consensus, consensus_of
+from copartition.diagnostics.findings import Finding
+from copartition.display import Displayed
+from copartition.extras import needed
+from copartition.functionals import co_clustering
+from copartition.runs.asking import expectations
+from copartition.runs.consensus import about_one
+from copartition.runs.drawing import WeightedPartitions
+from copartition.targets.base import Target
+from copartition.targets.cells import Cells, cells_of
+from copartition.targets.mixture import Mixture
+from copartition.validation import confidence, integer, probability, shorten
+from copartition.view import plots
+from copartition.view.clusterings import distinguishing
+from copartition.view.report import write_clustering
+
+if TYPE_CHECKING:
+    import pandas
+
+UNDECIDED = 0.5  # certainty below which a row is
+ALL_PAIRS = 2_000  # rows of which all pairs are looked at
+LISTED = 10  # rows, and numbers of clusters, that a summary names
+LIKELY = 0.005  # probability of a number of clusters from which on it is worth a word
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clustering(Displayed):
+    """Which clusters, how sure, what distinguishes them, and where a new row goes. `cluster` returns it.
+
+    Attributes
+    ----------
+    labels : int64 array (rows)
+        The cluster of each row, 0 for the largest.
+    certainty, certainty_stderr : float64 arrays (rows)
+        Probability that a row is together with another one of its cluster, drawn at random, and its standard error.
+    probabilities : float64 array (rows, clusters)
+        The same for every cluster.
+    n_clusters, n_clusters_stderr : dict
+        Probability of each number of clusters, and its standard error.
+    grade : {"unbiased", "approximate", "unsettled"}
+        What may be claimed; `reason` says why.
+    reason : str
+    findings : list of Finding
+        What else there is to know: of the model, the precision, the columns.
+    draws : WeightedPartitions
+        The partitions from which everything is estimated; any other question is one ``draws.expect``.
+    posterior : Target
+    loss : str
+    names : list
+        What the rows are called.
+    recognised : Kinds or None
+        What the columns were taken for.
+    scores : list of dict
+        How well components predicted rows that they had not seen, if several competed.
+    given : object
+        The data as they were given.
+    effort : float
+    seed : int
+    work : dict
+        What was run: chains, steps, pairs, how many of these met.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [[-3.1, 0.2], [-3.0, -0.1], [-2.9, 0.1], [-2.8, -0.3], [2.9, 0.1], [3.0, 0.3], [3.1, -0.2], [3.2, 0.0]]
+    >>> c = cp.cluster(data, component="diagonal", seed=1)
+    >>> c.sizes
+    array([4, 4])
+    >>> c.predict([[2.8, 0.0]])
+    array([1])
+    """
+
+    labels: np.ndarray
+    certainty: np.ndarray
+    certainty_stderr: np.ndarray
+    probabilities: np.ndarray
+    n_clusters: dict[int, float]
+    n_clusters_stderr: dict[int, float]
+    grade: str
+    reason: str
+    findings: list[Finding]
+    draws: WeightedPartitions
+    posterior: Target
+    loss: str
+    names: list[Any]
+    recognised: Kinds | None
+    scores: list[dict[str, Any]]
+    given: Any
+    effort: float
+    seed: int
+    work: dict[str, Any]
+
+    # --- at a glance -------------------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of rows of each cluster."""
+        return np.bincount(self.labels)
+
+    @property
+    def undecided(self) -> np.ndarray:
+        """Which rows are with the others of their cluster with a probability below a half."""
+        return self.certainty < UNDECIDED
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against the answer, a sentence or two each."""
+        return [str(finding) for finding in self.findings if finding.is_warning]
+
+    @property
+    def assumptions(self) -> list[str]:
+        """The model in words."""
+        return self.posterior.assumptions()
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the columns were taken for, a line each."""
+        return [] if self.recognised is None else [column.describe() for column in self.recognised.columns]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the columns: which were left out, and why."""
+        return [] if self.recognised is None else list(self.recognised.notes)
+
+    @property
+    def headline(self) -> str:
+        """How many clusters, with which probability, and how many rows are undecided."""
+        count, undecided = len(self.sizes), int(self.undecided.sum())
+        likely = max(self.n_clusters, key=lambda k: self.n_clusters[k])
+        text = f"{count:,} cluster{'' if count == 1 else 's'} (P = {_probability(self.n_clusters.get(count, 0.0))})"
+        if likely != count:
+            text += f"; the most likely number is {likely:,} (P = {_probability(self.n_clusters[likely])})"
+        if undecided:
+            text += f"; {undecided:,} row{'' if undecided == 1 else 's'} undecided"
+        return f"{text}."
+
+    @cached_property
+    def consensus(self) -> Consensus:
+        """The same clustering as a `Consensus`: how clusters hold together, and all pairs of up to 2,000 rows."""
+        found = consensus_of(self._expect(about_one(self.labels)), self.loss)
+        back = found.labels[np.unique(self.labels, return_index=True)[1]]  # its number of each cluster of ours
+        similarity = self._expect([co_clustering()]).mean if 1 < len(self.labels) <= ALL_PAIRS else None
+        changes = {
+            "labels": self.labels,
+            "belongs": self.certainty,
+            "belongs_stderr": self.certainty_stderr,
+            "cohesion": found.cohesion[back],
+            "cohesion_stderr": found.cohesion_stderr[back],
+            "between": found.between[np.ix_(back, back)],
+            "pairs": similarity,
+            "nodes": getattr(self.posterior, "nodes", None) or self.posterior.names,
+        }
+        return Consensus(**{name: getattr(found, name) for name in found.__dataclass_fields__} | changes)
+
+    def _expect(self, functionals: list[Any]) -> Any:
+        return expectations(self.draws.run, None, functionals, None, False)
+
+    # --- what clusters are -------------------------------------------------------------------------------------------
+
+    def profile(self) -> pandas.DataFrame:
+        """Return what a member of each cluster looks like: means, rates and shares of categories.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a cluster and column (of categories a row each): `estimate` is the mean, rate or share of a new
+            member, `sd` its standard deviation, both with standard errors; `all_rows` is the same of the whole table.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> c = cp.cluster([[-3.1], [-3.0], [-2.9], [-2.8], [2.9], [3.0], [3.1], [3.2]], component="diagonal", seed=1)
+        >>> c.profile().loc[(0, "0", ""), "estimate"].round(1)
+        np.float64(-2.9)
+        """
+        self._check_mixture("profile")
+        return describing.profile(self.draws, self.labels)
+
+    def separation(self) -> pandas.DataFrame:
+        """Return how much each column separates the clusters, the most separating first: which variables matter.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a column. `separation` is the expected share of its variance that lies between clusters (counts: of
+            the variance of log(1 + count); categories: of their entropy), from 0 to 1; then the same for each cluster
+            against all other rows. Each with a standard error.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> data = [[-3.1, 0.2], [-3.0, -0.1], [-2.9, 0.1], [-2.8, -0.3], [2.9, 0.1], [3.0, 0.3], [3.1, -0.2], [3.2, 0]]
+        >>> cp.cluster(data, component="diagonal", seed=1).separation().index.tolist()
+        ['0', '1']
+        """
+        self._check_mixture("separation")
+        return describing.separation(self.draws, self.labels)
+
+    # --- new rows ----------------------------------------------------------------------------------------------------
+
+    def predict(self, rows: Any) -> np.ndarray:
+        """Return the most probable cluster of new rows; -1 where that is none of these clusters.
+
+        Parameters
+        ----------
+        rows : data frame or array
+            With the columns of the data. Cells may be missing.
+        """
+        best = np.argmax(self.predict_proba(rows), axis=1)
+        return np.where(best == len(self.sizes), -1, best)
+
+    def predict_proba(self, rows: Any) -> np.ndarray:
+        """Return the probability of each cluster for new rows, and, in the last column, of none of them.
+
+        A new row joins a cluster of a partition from the posterior, or begins one of its own; it then belongs where a
+        random member of that cluster belongs.
+
+        Parameters
+        ----------
+        rows : data frame or array
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> c = cp.cluster([[-3.1], [-3.0], [-2.9], [-2.8], [2.9], [3.0], [3.1], [3.2]], component="diagonal", seed=1)
+        >>> c.predict_proba([[3.0], [1e3]]).round(1)
+        array([[0. , 1. , 0. ],
+               [0. , 0. , 1. ]])
+        """
+        self._check_mixture("predict_proba")
+        return predicting.probabilities(self.draws, self.labels, self._rows(rows))
+
+    def score_samples(self, rows: Any) -> np.ndarray:
+        """Return the log of the posterior predictive density of new rows.
+
+        Parameters
+        ----------
+        rows : data frame or array
+        """
+        self._check_mixture("score_samples")
+        return predicting.log_densities(self.draws, self._rows(rows))
+
+    def _rows(self, rows: Any) -> Cells:
+        if self.recognised is not None:
+            return table_of(recognise(rows, known=self.recognised).columns)
+        mixture: Any = self.posterior
+        cells, known = cells_of(rows, "rows"), mixture.cells
+        if cells.keys is not None and known.keys is not None:
+            return cells.subset([cells.position(name) for name in known.keys])
+        if cells.shape[1] != known.shape[1]:
+            raise ValueError(f"rows must have the {known.shape[1]} column(s) of the data, got shape {np.shape(rows)}.")
+        return cells
+
+    # --- single rows and cells ---------------------------------------------------------------------------------------
+
+    def outliers(self, most: int = 1, least: float = 0.5) -> pandas.DataFrame:
+        """Return the rows that belong nowhere: those that are probably in a cluster of very few.
+
+        Parameters
+        ----------
+        most : int
+            Rows of such a cluster.
+        least : float
+            Probability from which on a row is told; 0 tells all.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `probability` of being in a cluster of at most `most` rows, with its standard error, and `log_density`: how
+            well the others of its cluster predict a row, on the scale of `score_samples`. The most probable first.
+        """
+        self._check_mixture("outliers")
+        return filling.outliers(
+            self.draws, self.names, self.labels, integer("most", most, 1), probability("least", least)
+        )
+
+    def impute(self) -> pandas.DataFrame:
+        """Return what missing cells are likely to be.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a missing cell, called by row and column: `value`, the expected number or the most probable category;
+            `sd`, of a number; `probability`, of a category; and the standard error of number or probability.
+        """
+        self._check_mixture("impute")
+        return filling.impute(self.draws, self.names)
+
+    # --- other clusterings -------------------------------------------------------------------------------------------
+
+    def credible_ball(self, level: float = 0.95) -> around.Ball:
+        """Return how far clusterings of the posterior are from this one (Wade and Ghahramani 2018).
+
+        Parameters
+        ----------
+        level : float
+            The ball has at least this probability.
+
+        Examples
+        --------
+        >>> import copartition as cp
+        >>> c = cp.cluster([[-3.1], [-3.0], [-2.9], [-2.8], [2.9], [3.0], [3.1], [3.2]], component="diagonal", seed=1)
+        >>> c.credible_ball(0.95).probability >= 0.95
+        True
+        """
+        return around.credible_ball(self.draws, self.labels, self.loss, confidence(level))
+
+    def alternatives(self, count: int = 3) -> list[around.Alternative]:
+        """Return several clusterings that stand for the posterior together, with the probability of each part.
+
+        Parameters
+        ----------
+        count : int
+            How many, at most.
+        """
+        return around.alternatives(self.draws, integer("count", count, 1), self.loss, self.seed)
+
+    # --- for people, and for other programs --------------------------------------------------------------------------
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the columns and the index of the data, with cluster, certainty and probabilities beside them."""
+        pandas = needed("pandas", by="to_frame")
+        added = {"cluster": self.labels, "certainty": self.certainty, "undecided": self.undecided}
+        added |= {f"probability_{r}": self.probabilities[:, r] for r in range(len(self.sizes))}
+        given = self.given
+        if hasattr(given, "iloc") and hasattr(given, "columns"):
+            taken = {str(name) for name in given.columns}
+            fresh = {name if name not in taken else f"copartition_{name}": value for name, value in added.items()}
+            return pandas.concat([given, pandas.DataFrame(fresh, given.index)], axis=1)
+        own: dict[str, Any] = {}
+        if self.recognised is not None:
+            own = {column.name: column.cells for column in self.recognised.columns}
+        elif np.ndim(given) in (1, 2) and not isinstance(given, Target):
+            table = np.asarray(given)
+            own = {str(j): column for j, column in enumerate(table.reshape(len(table), -1).T)}
+        return pandas.DataFrame(own | added, pandas.Index(self.names))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain lists and numbers, the grade first."""
+        return {
+            "grade": self.grade,
+            "reason": self.reason,
+            "headline": self.headline,
+            "n_clusters": {str(k): p for k, p in self.n_clusters.items() if p > LIKELY},
+            "sizes": self.sizes.tolist(),
+            "names": list(self.names),
+            "labels": self.labels.tolist(),
+            "certainty": self.certainty.tolist(),
+            "certainty_stderr": self.certainty_stderr.tolist(),
+            "probabilities": self.probabilities.tolist(),
+            "undecided": self.undecided.tolist(),
+            "findings": [
+                {"level": f.level, "title": f.title, "text": f.text, "advice": f.advice} for f in self.findings
+            ],
+            "columns": self.kinds,
+            "notes": self.notes,
+            "assumptions": self.assumptions,
+            "scores": self.scores,
+            "work": self.work,
+            "effort": self.effort,
+            "seed": self.seed,
+        }
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the rows by the columns that separate clusters most; see `copartition.plots`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
+        return plots.clusters(self, ax=ax)
+
+    def report(self, path: str | Path, title: str | None = None) -> None:
+        """Write a page about the answer: one HTML file that works offline.
+
+        Parameters
+        ----------
+        path : path
+        title : str, optional
+        """
+        write_clustering(self, path, title)
+
+    def summary(self) -> str:
+        """Return what a person wants to know first."""
+        words = distinguishing(self) if isinstance(self.posterior, Mixture) else [""] * len(self.sizes)
+        sure = [float(self.certainty[self.labels == r].mean()) for r in range(len(self.sizes))]
+        rows = [f"{r:>7}  {size:>6,}  {sure[r]:>9.2f}  {words[r]}" for r, size in enumerate(self.sizes.tolist())]
+        numbers = [f"{k} ({_probability(p)})" for k, p in self.n_clusters.items() if p > LIKELY]
+        lines = [f"{self.grade.upper()}: {self.headline}", self.reason, ""]
+        lines += [f"{'cluster':>7}  {'rows':>6}  {'certainty':>9}", *[row.rstrip() for row in rows], ""]
+        lines.append(f"Number of clusters, with probabilities: {', '.join(numbers[:LISTED])}.")
+        lines += [self._unsure(), *self._about_model(), *self.warnings]
+        lines += [str(one) for one in self.findings if not one.is_warning]
+        return "\n".join(lines)
+
+    def _unsure(self) -> str:
+        order = np.argsort(self.certainty, kind="stable")[: min(LISTED, len(self.labels))]
+        shown = [f"{self.names[i]} ({self.certainty[i]:.2f})" for i in order if self.certainty[i] < 0.9]
+        return f"Least certain: {', '.join(shown)}." if shown else "All rows are in their cluster with 0.9 or more."
+
+    def _about_model(self) -> list[str]:
+        lines = []
+        if self.recognised is not None:
+            lines += [f"Columns: {'; '.join(self.kinds)}.", *[f"{note}." for note in self.notes]]
+        if self.scores:
+            told = ", ".join(f"{one['component']} {one['score']:.2f}" for one in self.scores)
+            lines.append(f"Mean log density of rows left out, the best model first: {told}.")
+        return [*lines, "Model:", *[f"- {sentence}" for sentence in self.assumptions]]
+
+    def _check_mixture(self, what: str) -> None:
+        if not isinstance(self.posterior, Mixture):
+            raise TypeError(f"{what} is about the columns of a table, and {shorten(self.posterior)} has none.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self.grade}: {self.headline[:-1]}>"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _probability(p: float) -> str:
+    """Return a probability in few digits, never as certainty that it is not."""
+    shown = min(max(p, 0.0), 1.0)
+    return "0.99+" if 0.995 <= shown < 1.0 else f"{shown:.2f}"

@@ -1,0 +1,215 @@
+"""The answer that a person comes for: which clusters, and how sure, from a table, a target or a network, in one call.
+
+The work is counted beforehand. A fifth of it may go into the choice of a model. Ordinary chains from different starts
+then give an answer within seconds, and pairs of coupled chains its certificate. Whatever stops first, there is an
+answer, and a grade that says what it is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from copartition.chains.step import Step
+from copartition.clustering.answer import Clustering
+from copartition.clustering.chains import OrdinaryChains
+from copartition.clustering.choice import Score, choose_component
+from copartition.clustering.model import NAMED, component_for, posterior_of
+from copartition.clustering.pairs import Certificate, certify
+from copartition.clustering.reading import answer_of
+from copartition.clustering.work import FULL_EFFORT, Budget
+from copartition.datasets.kinds import Kinds, recognise
+from copartition.diagnostics.consensus import check_loss
+from copartition.runs.defaults import bind, read_step
+from copartition.runs.progress import bar_for
+from copartition.runs.workers import Where, lasting
+from copartition.targets.base import Target
+from copartition.targets.mixture import Component, Mixture
+from copartition.targets.network.model import BlockModel
+from copartition.validation import flag, integer, positive_number, shorten
+
+CHAINS_SHARE = 0.35  # of all work, for chains before pairs
+LEAST_EFFORT, MOST_EFFORT = 1e-3, 1e6
+
+
+class Question(NamedTuple):
+    """What is clustered, read and resolved.
+
+    Attributes
+    ----------
+    posterior : Target
+    kinds : Kinds or None
+        What the columns were taken for, if that was recognised here.
+    scores : list of Score
+        Of the components that competed.
+    given : object
+        The data as they were given.
+    """
+
+    posterior: Target
+    kinds: Kinds | None
+    scores: list[Score]
+    given: Any
+
+
+def cluster(
+    data: Any,
+    component: str | Component = "auto",
+    prior: Any = None,
+    *,
+    effort: float = 1.0,
+    loss: str = "vi",
+    known: Any = None,
+    seed: int = 0,
+    executor: Any = None,
+    progress: bool = False,
+) -> Clustering:
+    """Cluster the rows of a table, or the vertices of a network, and say how sure that is.
+
+    The number of clusters is found along with them. There is always an answer, and it has a grade: "unbiased",
+    "approximate" or "unsettled".
+
+    Parameters
+    ----------
+    data : data frame, array, Target or graph
+        A table, a row a point: kinds of columns (numbers, counts, yes and no, categories) are recognised, and cells may
+        be missing. Or a target, such as `Mixture` or `BlockModel`. Or a network: a graph of networkx, or a sparse
+        adjacency matrix.
+    component : str or Component, default "auto"
+        What clusters of columns of numbers are like: ``"full"``, each with a covariance of its own; ``"tied"``, with
+        one that all share; ``"diagonal"``, columns independent. ``"auto"`` takes the one that predicts rows best that
+        it has not seen. A component of the package takes the table as it is.
+    prior : Prior, optional
+        The distribution of clusterings before any data; left out, a Dirichlet process with an unknown concentration.
+    effort : float, default 1.0
+        How much work: 1 is at most a minute of one processor, for tables of up to 20,000 rows, and 10 is ten times
+        that. Raise it by as many times as you have processors.
+    loss : str, default "vi"
+        What makes a clustering stand for the posterior: least expected variation of information, or ``"binder"``, the
+        least expected number of pairs in dispute.
+    known : array of int, optional
+        Clusters of rows that are known, -1 for all others.
+    seed : int
+        The same seed gives the same answer on any machine and executor.
+    executor : None, int, "processes", concurrent.futures.Executor or dask.distributed.Client
+        Where chains run, see `estimate`.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Clustering
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [[-3.1, 0.2], [-3.0, -0.1], [-2.9, 0.1], [-2.8, -0.3], [2.9, 0.1], [3.0, 0.3], [3.1, -0.2], [3.2, 0.0]]
+    >>> c = cp.cluster(data, component="diagonal", seed=1)
+    >>> c.labels
+    array([0, 0, 0, 0, 1, 1, 1, 1])
+    >>> c.grade
+    'unbiased'
+    """
+    check_loss(loss)
+    effort = positive_number("effort", effort)
+    if not LEAST_EFFORT <= effort <= MOST_EFFORT:
+        raise ValueError(f"effort must be {LEAST_EFFORT:g} to {MOST_EFFORT:g}, got {effort:g}.")
+    flag("progress", progress)
+    with lasting(executor) as place, _meter(progress) as tell:
+        where = Where(place, False, integer("seed", seed, 0))
+        budget = Budget(effort * FULL_EFFORT, tell=tell)
+        asked = _read(data, component, prior, known, budget, where)
+        return _cluster(asked, loss, effort, budget, where)
+
+
+@contextmanager
+def _meter(progress: bool) -> Iterator[Callable[[float, float, str], None]]:
+    """Show how much of the work is done; what stops early needs less."""
+    if not progress:
+        yield lambda spent, total, what: None
+        return
+    with bar_for("clustering") as bar:
+        yield lambda spent, total, what: bar.show(int(min(100.0 * spent / total, 100.0)), 100, what)
+
+
+def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: Where) -> Clustering:
+    """Run ordinary chains, then pairs; after an interruption, what there is by then is the answer."""
+    target = asked.posterior
+    step = read_step(target)
+    chains = OrdinaryChains(target, bind(target, step), where)
+    was_interrupted, certificate = False, Certificate(None, None, "the run was interrupted")
+    try:
+        chains.follow(budget, CHAINS_SHARE * budget.total)
+    except KeyboardInterrupt:
+        if chains.seen is None:
+            raise
+        was_interrupted = True
+    reading = answer_of(asked, chains, loss, where.seed)
+    if not was_interrupted:
+        try:
+            certificate = _certificate(target, step, chains, reading, effort, budget, where)
+            if certificate.draws is None or certificate.why:
+                chains.follow(budget, budget.left)
+                reading = answer_of(asked, chains, loss, where.seed)
+        except KeyboardInterrupt:
+            was_interrupted = True
+    return reading.graded(certificate, budget, effort, was_interrupted)
+
+
+def _certificate(
+    target: Target, step: Step, chains: OrdinaryChains, reading: Any, effort: float, budget: Budget, where: Where
+) -> Certificate:
+    init = "sequential" if isinstance(target, Mixture) else target.default_start
+    return certify(
+        target,
+        step,
+        init,
+        reading.labels,
+        reading.most_clusters,
+        chains.mean_n_clusters,
+        budget,
+        where,
+        effort,
+        reading.misfits,
+        reading.look,
+    )
+
+
+# --- what is clustered -----------------------------------------------------------------------------------------------
+
+
+def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, where: Where) -> Question:
+    """Return the posterior of what was given, and how it was found."""
+    is_named = isinstance(component, str)
+    if not (isinstance(component, Component) or component in ("auto", *NAMED)):
+        names = ", ".join(map(repr, ("auto", *NAMED)))
+        raise ValueError(f"component must be {names} or a Component, got {shorten(component)}.")
+    if isinstance(data, Target) or _is_graph(data):
+        given = {"component": None if component == "auto" else component, "prior": prior, "known": known}
+        if isinstance(data, Target) and (extra := [name for name, value in given.items() if value is not None]):
+            raise ValueError(f"{extra[0]} must be left out for a target, which has its own, got {shorten(data)}.")
+        if not isinstance(data, Target):
+            if given["component"] is not None:
+                raise ValueError(f"component goes with tables, got {shorten(component)} for a network.")
+            data = BlockModel(data, known=known) if prior is None else BlockModel(data, prior=prior, known=known)
+        return Question(data, None, [], data)
+    if not is_named:
+        table = _cells(data)
+        return Question(Mixture(table, component, prior, known=known), None, [], data)
+    kinds = data if isinstance(data, Kinds) else recognise(data)
+    name, scores = component, []
+    if component == "auto":
+        name, scores = choose_component(kinds.columns, prior, budget, where)
+    return Question(posterior_of(kinds, component_for(kinds.columns, name), prior, known), kinds, scores, data)
+
+
+def _cells(data: Any) -> Any:
+    from copartition.clustering.model import table_of
+
+    return table_of(data.columns) if isinstance(data, Kinds) else data
+
+
+def _is_graph(data: Any) -> bool:
+    """Tell whether data are a graph of networkx, or a sparse matrix."""
+    return hasattr(data, "adj") or (hasattr(data, "tocoo") and hasattr(data, "nnz"))

@@ -1,0 +1,258 @@
+"""Ordinary chains from different starts: a first answer within seconds, and whether the starts agree.
+
+Chains run in stretches, each as long as all before it together, so that the last stretch is the second half of the
+chain, of which clusterings are kept. They stop when those of all starts agree, or when their share of the work is done.
+A chain goes on exactly where it stopped: its state is the partition and the values of unknown hyperparameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from copartition.chains.chain import chain_at
+from copartition.chains.start import Beginning, begin_of, start_chain
+from copartition.chains.step import BoundStep
+from copartition.clustering.work import Budget, Cost
+from copartition.core.compiling import prepare
+from copartition.core.random import stream
+from copartition.core.room import empty_chain, widths_of
+from copartition.core.starts import begin_at
+from copartition.core.state import Chain
+from copartition.core.steps import begin_chain, make_steps, renew_model
+from copartition.diagnostics.modes import shares_together
+from copartition.diagnostics.starts import BATCHES, gap_between
+from copartition.results.partitions import narrow
+from copartition.runs.everything import run_all
+from copartition.runs.other_starts import dispersed_starts
+from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.sampling import advance_by
+from copartition.runs.workers import Where
+from copartition.targets.base import Target
+
+CHAINS = 4
+DRAWS = 40  # clusterings kept of a stretch of each chain, a multiple of the batches by which chains are compared
+FIRST_STEPS = 20
+LEAST_STEPS = 320  # before chains are believed, where that costs little
+LITTLE = 0.03  # of all work
+MANY_POINTS = 2_000  # from which on a start from single points takes too long
+LOOKED_AT = 100  # points between which starts are compared
+PIECE = 1.5e9  # work between two looks at the clock
+PART = int.from_bytes(b"ordinary", "big")  # of the key of random streams
+
+
+class State(NamedTuple):
+    """Where a chain is: labels in canonical numbering, and the values of unknown hyperparameters."""
+
+    labels: np.ndarray
+    hyperparameters: np.ndarray
+
+
+class Followed(NamedTuple):
+    """What was seen of some chains, a row a clustering that was kept.
+
+    Attributes
+    ----------
+    labels : list of integer arrays (draws, points)
+        A chain each.
+    hyperparameters : list of float64 arrays (draws, hyperparameters)
+    """
+
+    labels: list[np.ndarray]
+    hyperparameters: list[np.ndarray]
+
+    def states(self) -> list[State]:
+        """Return where the chains are now."""
+        return [State(a[-1].astype(np.int64), b[-1]) for a, b in zip(self.labels, self.hyperparameters, strict=True)]
+
+    @property
+    def n_clusters(self) -> np.ndarray:
+        """Number of clusters of each clustering (chains, draws)."""
+        return np.array([[len(np.unique(row)) for row in of_chain] for of_chain in self.labels])
+
+
+class _Batch(NamedTuple):
+    """Some chains, by their indices."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    followed: list[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A piece of some chains, of which clusterings are kept at equal distances.
+
+    Attributes
+    ----------
+    target : Target
+    step : BoundStep
+    begins : tuple of Beginning or State
+        Where each chain begins, or goes on.
+    steps, draws : int
+        How many steps; how many clusterings are kept: `draws` divides `steps`.
+    seed, part : int
+        Chain i draws from a stream of its own.
+    """
+
+    target: Target
+    step: BoundStep
+    begins: tuple[Beginning | State, ...]
+    steps: int
+    draws: int
+    seed: int
+    part: int
+
+    def prepare(self) -> None:
+        """Compile what is going to be used."""
+        begins = {begin_of(self.target, one) for one in self.begins if isinstance(one, Beginning)}
+        target, own = self.target, self.step.kernels(self.target, False)
+        prepare(make_steps, begin_chain, begin_at, *begins, *own, *target.kernels)
+
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Batch, None]:
+        """Run some chains, one after another, in this thread."""
+        self.prepare()
+        followed = [self._run_one(i, pause) for i in numbers]
+        return _Batch(np.array(numbers), np.zeros(len(numbers)), followed), None
+
+    def _run_one(self, i: int, pause: Pause) -> tuple[np.ndarray, np.ndarray]:
+        target, random = self.target.of_chain(), stream(self.seed, PART, self.part, i)
+        begin = self.begins[i]
+        chain = resumed(target, begin) if isinstance(begin, State) else start_chain(target, begin, random)
+        chunks, stepper = Chunks(target.n_points), self.step.stepper(target)
+        labels = np.zeros((self.draws, target.n_points), dtype=np.int32)
+        values = np.zeros((self.draws, len(target.numbers)))
+        for k in range(self.draws):
+            chain = advance_by(target, stepper, chain, random, self.steps // self.draws, chunks, pause)
+            labels[k] = renumbered(chain.labels, target)
+            values[k] = target.model.numbers
+        return narrow(labels), values
+
+
+def renumbered(labels: np.ndarray, target: Target) -> np.ndarray:
+    """Return labels from 0 on in the order of first points; those of a palette as they are."""
+    if target.model.palette:
+        return labels
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
+
+
+def resumed(target: Target, state: State) -> Chain:
+    """Return a chain at a state; `target` is that of the chain."""
+    if target.numbers:
+        target.model.numbers[:] = state.hyperparameters
+        renew_model(target.model, target.law, empty_chain(0, widths_of(target.model), 2))
+    return chain_at(target, state.labels)
+
+
+class OrdinaryChains:
+    """Chains from different starts, as far as they have come.
+
+    Parameters
+    ----------
+    target : Target
+    step : BoundStep
+    where : Where
+    """
+
+    def __init__(self, target: Target, step: BoundStep, where: Where) -> None:
+        self._target, self._step, self._where = target, step, where
+        self._begins: list[Beginning | State]
+        self.starts, self._begins = _starts_of(target)
+        self._cost = Cost(target)
+        self._pieces = 0
+        self.steps = 0
+        self.seen: Followed | None = None
+
+    def follow(self, budget: Budget, most: float) -> None:
+        """Go on until starts agree, or so much work is done; half of a chain is always more than what came before."""
+        least = min(most, LITTLE * budget.total)
+        end = budget.spent + most
+        while True:
+            length = max(self.steps, FIRST_STEPS)
+            begin = budget.spent
+            next_work = CHAINS * length * self._cost.of_step(self.mean_n_clusters)
+            if self.seen is not None:
+                is_short = self.steps < LEAST_STEPS and budget.spent + next_work < end - most + least
+                if (self.agree and not is_short) or begin + next_work > end:
+                    return
+            self._stretch(length, budget)
+
+    def _stretch(self, length: int, budget: Budget) -> None:
+        """Run a stretch, in pieces that take a second or so."""
+        thin = max(1, length // DRAWS)
+        draws = length // thin
+        done, pieces = 0, []
+        while done < draws:
+            a_draw = CHAINS * thin * self._cost.of_step(self.mean_n_clusters)
+            many = int(np.clip(PIECE // a_draw, 1, draws - done))
+            piece = self._piece(many * thin, many)
+            pieces.append(piece)
+            self._begins = list(piece.states())
+            budget.spend(many * CHAINS * thin * self._cost.of_step(float(piece.n_clusters.mean())), "chains")
+            done += many
+        labels = [np.concatenate([_wide(p.labels[i]) for p in pieces]) for i in range(CHAINS)]
+        values = [np.concatenate([p.hyperparameters[i] for p in pieces]) for i in range(CHAINS)]
+        self.seen = Followed([narrow(one) for one in labels], values)
+        self.steps += draws * thin
+
+    def _piece(self, steps: int, draws: int) -> Followed:
+        where = self._where
+        task = Stretch(self._target, self._step, tuple(self._begins), steps, draws, where.seed, self._pieces)
+        self._pieces += 1
+        batches = run_all(task, CHAINS, where.executor, False, "chains")
+        order = np.argsort(np.concatenate([batch.indices for batch in batches]))
+        followed = [one for batch in batches for one in batch.followed]
+        return Followed(*(list(part) for part in zip(*[followed[i] for i in order], strict=True)))
+
+    @property
+    def mean_n_clusters(self) -> float:
+        """Mean number of clusters in the last stretch; a guess before the first."""
+        return 10.0 if self.seen is None else float(self.seen.n_clusters.mean())
+
+    @property
+    def gap(self) -> float:
+        """How far chains are apart: root mean square difference between chains of how often two points are together.
+
+        0 where they differ by no more than chance makes of it, or by too little to matter.
+        """
+        places = places_looked_at(self._target.n_points)
+        return gap_between(self.together(places)) if len(places) > 1 else 0.0
+
+    def together(self, places: np.ndarray) -> np.ndarray:
+        """Return how often some points are together in each chain, in batches of its draws (chains, batches, pairs)."""
+        assert self.seen is not None
+        draws = len(self.seen.labels[0]) // BATCHES * BATCHES
+        members = np.stack([one[-draws:, places] for one in self.seen.labels]).astype(np.int64)
+        together = shares_together(members.reshape(CHAINS * BATCHES, draws // BATCHES, -1))
+        return together.reshape(CHAINS, BATCHES, -1)
+
+    @property
+    def agree(self) -> bool:
+        """Whether chains from different starts agree on which points are together."""
+        return self.gap == 0.0
+
+
+def places_looked_at(n_points: int) -> np.ndarray:
+    """Return the points between which chains are compared."""
+    return np.unique(np.linspace(0, n_points - 1, min(n_points, LOOKED_AT)).astype(np.int64))
+
+
+def _wide(labels: np.ndarray) -> np.ndarray:
+    return labels.astype(np.int32)
+
+
+def _starts_of(target: Target) -> tuple[list[str], list[Beginning | State]]:
+    """Return where chains begin, with names: from as different partitions as the target and its size allow."""
+    known = dispersed_starts(target)
+    if target.n_points > MANY_POINTS:
+        known.pop("singletons", None)
+    names = [name for name in ("one_cluster", "singletons") if name in known]
+    names += ["sequential"] * (CHAINS - len(names))
+    found: list[Beginning | State] = [known[name] for name in names]
+    return names, found

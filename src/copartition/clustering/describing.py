@@ -1,0 +1,186 @@
+"""What clusters look like, and which columns tell them apart.
+
+`profile` is what a new member of a cluster would look like, by the model; `separation` looks at the data alone: the
+share of the variance of a column (of the logs of counts; of the entropy of categories) that is between clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.clustering.averages import by_replicate, overlaps_with, stderr_of
+from copartition.clustering.predicting import Predicting
+from copartition.extras import needed
+from copartition.runs.drawing import WeightedPartitions
+
+CATEGORY, COUNT = "category", "count"
+
+
+class Shown(NamedTuple):
+    """A line of a profile for every cluster.
+
+    Attributes
+    ----------
+    column, category : str
+        No category for numbers and counts.
+    all_rows : float
+        The same of all rows: their mean, or their share of the category.
+    """
+
+    column: str
+    category: str
+    all_rows: float
+
+
+def profile(draws: WeightedPartitions, labels: np.ndarray) -> Any:
+    """Return what a member of each reference cluster looks like, as a data frame; see `Clustering.profile`.
+
+    A random member of cluster C is in cluster A of a partition with probability |A and C| / |C|, and looks like members
+    of A do.
+    """
+    pandas = needed("pandas", by="profile")
+    predicting, sizes = Predicting(draws.target), np.bincount(labels)
+
+    def moments(partition: np.ndarray, values: np.ndarray) -> np.ndarray:
+        columns = predicting.members(partition, values).columns()
+        first = [one.mean[:-1, None] if one.shares is None else one.shares[:-1] for one in columns]
+        second = [one.second[:-1, None] if one.shares is None else np.zeros_like(one.shares[:-1]) for one in columns]
+        tables = np.stack([np.hstack(first), np.hstack(second)])
+        return np.asarray((overlaps_with(partition, labels) / sizes).T @ tables)
+
+    shown = _lines(draws, predicting)
+    each = by_replicate(draws, moments).reshape(-1, 2, len(sizes), len(shown))
+    mean = each.mean(axis=0)
+    variance = np.maximum(mean[1] - mean[0] ** 2, 0.0)
+    sd = np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):  # the standard deviation, to first order
+        of_sd = np.where(sd > 0.0, (each[:, 1] - 2.0 * mean[0] * each[:, 0]) / (2.0 * sd), 0.0)
+    error, sd_error = (stderr_of(one.reshape(len(each), -1)).reshape(sd.shape) for one in (each[:, 0], of_sd))
+    is_share = np.array([one.category != "" for one in shown])
+    clusters, lines = np.indices(sd.shape)
+    index = pandas.MultiIndex.from_arrays(
+        [clusters.ravel(), *([getattr(shown[i], key) for i in lines.ravel()] for key in ("column", "category"))],
+        names=["cluster", "column", "category"],
+    )
+    return pandas.DataFrame(
+        {
+            "estimate": mean[0].ravel(),
+            "stderr": error.ravel(),
+            "sd": np.where(is_share, np.nan, sd).ravel(),
+            "sd_stderr": np.where(is_share, np.nan, sd_error).ravel(),
+            "all_rows": np.array([one.all_rows for one in shown])[lines.ravel()],
+        },
+        index,
+    )
+
+
+def _lines(draws: WeightedPartitions, predicting: Predicting) -> list[Shown]:
+    first = draws.labels[0].astype(np.int64)
+    found = []
+    for one, cells in zip(
+        predicting.members(first, draws.hyperparameters[0]).columns(), columns_of(draws), strict=True
+    ):
+        if one.shares is None:
+            found.append(Shown(one.name, "", float(np.nanmean(cells.values))))
+            continue
+        seen = cells.values[cells.values >= 0]
+        shares = np.bincount(seen.astype(np.int64), minlength=len(one.levels)) / len(seen)
+        found += [Shown(one.name, str(level), float(share)) for level, share in zip(one.levels, shares, strict=True)]
+    return found
+
+
+class Cells(NamedTuple):
+    """A column of the data as numbers.
+
+    Attributes
+    ----------
+    name, kind : str
+    values : float64 array (points)
+        Numbers and counts, NaN where not observed; the places of categories among the levels, -1 where not observed.
+    """
+
+    name: str
+    kind: str
+    values: np.ndarray
+
+
+def columns_of(draws: WeightedPartitions) -> list[Cells]:
+    """Return the columns of the data that the model looks at, in their order."""
+    target: Any = draws.target
+    first = draws.labels[0].astype(np.int64)
+    found = []
+    for one in Predicting(target).members(first, draws.hyperparameters[0]).columns():
+        column = target.cells.subset([one.position])
+        if one.kind == CATEGORY:
+            places = {level: i for i, level in enumerate(one.levels)}
+            values = np.array([-1 if cell is None else places[cell] for cell in column.values(0)], dtype=np.float64)
+        else:
+            values = column.numbers()[:, 0]
+        found.append(Cells(one.name, one.kind, values))
+    return found
+
+
+def separation(draws: WeightedPartitions, labels: np.ndarray) -> Any:
+    """Return how much each column separates the clusters, as a data frame; see `Clustering.separation`."""
+    pandas = needed("pandas", by="separation")
+    columns, clusters = columns_of(draws), int(labels.max()) + 1
+    tables = [_table_of(one) for one in columns]
+
+    def shares(partition: np.ndarray, values: np.ndarray) -> np.ndarray:
+        both = overlaps_with(partition, labels)
+        within = both / both.sum(axis=1, keepdims=True)  # of each cluster: how much of it is in each reference cluster
+        return np.array([_separated(table, partition, within) for table in tables])
+
+    each = by_replicate(draws, shares)
+    mean, error = (one.reshape(len(columns), clusters + 1) for one in (each.mean(axis=0), stderr_of(each)))
+    named = {"separation": mean[:, 0], "stderr": error[:, 0]}
+    for r in range(clusters):
+        named |= {f"cluster {r}": mean[:, r + 1], f"cluster {r} stderr": error[:, r + 1]}
+    frame = pandas.DataFrame(named, pandas.Index([one.name for one in columns], name="column"))
+    return frame.sort_values("separation", ascending=False, kind="stable")
+
+
+def _table_of(column: Cells) -> tuple[np.ndarray, bool]:
+    """Return what is summed over clusters: 1, x and x squared of observed cells, or one column a category."""
+    if column.kind == CATEGORY:
+        levels = int(column.values.max(initial=0)) + 1
+        return (column.values[:, None] == np.arange(levels)).astype(np.float64), True
+    there = ~np.isnan(column.values)
+    values = np.log1p(column.values) if column.kind == COUNT else column.values
+    values = np.where(there, values - np.nanmean(values), 0.0)
+    return np.column_stack([there, values, values**2]), False
+
+
+def _separated(table: tuple[np.ndarray, bool], partition: np.ndarray, within: np.ndarray) -> np.ndarray:
+    """Return by how much a column separates all clusters, then each reference cluster from the rest."""
+    cells, is_category = table
+    sums = np.column_stack([np.bincount(partition, weights=column) for column in cells.T])
+    ratio = _information if is_category else _explained
+    of_reference = within.T @ sums
+    rest = sums.sum(axis=0) - of_reference
+    each = [ratio(np.stack([one, other])) for one, other in zip(of_reference, rest, strict=True)]
+    return np.array([ratio(sums), *each])
+
+
+def _explained(sums: np.ndarray) -> float:
+    """Return the share of the variance that is between groups, given count, sum and sum of squares of each."""
+    count, total, squares = sums.T
+    means = np.divide(total, count, out=np.zeros_like(total), where=count > 0.0)
+    mean = total.sum() / count.sum()
+    whole = squares.sum() - count.sum() * mean**2
+    return float(np.sum(count * (means - mean) ** 2) / whole) if whole > 0.0 else 0.0
+
+
+def _information(counts: np.ndarray) -> float:
+    """Return the share of the entropy of categories that groups tell, given how often each is in each group."""
+    joint = counts / counts.sum()
+    both = _entropy(joint.sum(axis=0)) + _entropy(joint.sum(axis=1)) - _entropy(joint)
+    whole = _entropy(joint.sum(axis=0))
+    return both / whole if whole > 0.0 else 0.0
+
+
+def _entropy(shares: np.ndarray) -> float:
+    seen = shares[shares > 0.0]
+    return float(-np.sum(seen * np.log(seen)))

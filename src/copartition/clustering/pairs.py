@@ -1,0 +1,147 @@
+"""Pairs of coupled chains: the certificate that an answer carries no bias of chains that were stopped too soon.
+
+A few pairs tell how long chains take to meet. If all of them meet within what the work allows, replicates follow, with
+a burn-in of twice what the slowest took, so that hardly any needs a correction: first a few, then as many as the
+precision calls for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from copartition.chains.step import Step
+from copartition.clustering.work import COUPLED, Budget, Cost
+from copartition.diagnostics.findings import Finding
+from copartition.functionals import memberships, n_clusters
+from copartition.results import MeetingTimes
+from copartition.runs.choice import Choice, check_settings, make_job
+from copartition.runs.consensus import seed_of
+from copartition.runs.drawing import PER_REPLICATE, WeightedPartitions
+from copartition.runs.estimating import run_until
+from copartition.runs.meeting import meeting_times
+from copartition.runs.stopping import UntilPrecise
+from copartition.runs.workers import Where
+from copartition.targets.base import Target
+
+PILOT, FEW = 12, 4  # pairs of the pilot; where points are many
+PILOT_SHARE = 0.25  # of all work, that a pilot may take
+LAG, SHORT_LAG = 50, 20
+LEAST_COUPLED = 30  # coupled sweeps that must be affordable for a pilot to be worth it
+LONGEST = 2_000  # coupled sweeps of a pair of the pilot
+LEAST_BURN_IN = 20
+MARGIN = 2  # burn-ins in what the slowest pair of the pilot took
+HORIZON, SHORT_HORIZON = 5.0, 2.5  # in burn-ins
+FIRST, FEWEST = 32, 16  # replicates of the first round; fewer certify nothing
+PRECISION = 0.04  # standard error of probabilities at effort 1
+PART = int.from_bytes(b"pilot", "big")  # of the key of random streams
+SPARE = 0.95  # of the work that is left, which replicates may take
+
+
+class Certificate(NamedTuple):
+    """What pairs have shown.
+
+    Attributes
+    ----------
+    pilot : MeetingTimes or None
+        None where no pair could be afforded.
+    draws : WeightedPartitions or None
+        From replicates, with the probabilities of memberships and numbers of clusters as `run`; None without any.
+    why : str
+        Why there are none, or what they do not certify; empty if they certify the answer.
+    """
+
+    pilot: MeetingTimes | None
+    draws: WeightedPartitions | None
+    why: str
+
+
+def certify(
+    target: Target,
+    step: Step,
+    init: str,
+    labels: np.ndarray,
+    most_clusters: int,
+    mean_n_clusters: float,
+    budget: Budget,
+    where: Where,
+    effort: float,
+    model: list[Finding],
+    look: Finding | None,
+) -> Certificate:
+    """Run pairs, as far as the work goes.
+
+    Parameters
+    ----------
+    target, step, init
+        Resolved: what chains do, and where they start.
+    labels : int array
+        The clustering that probabilities are about.
+    most_clusters : int
+        Up to which number of clusters probabilities are told.
+    mean_n_clusters : float
+        For what chains cost.
+    budget : Budget
+    where : Where
+    effort : float
+        The precision gets better with its square root.
+    model, look : findings
+        What is already known, for the findings of the run.
+    """
+    a_step = Cost(target).of_step(mean_n_clusters)
+    pilot = _pilot(target, step, init, a_step, budget, where)
+    if pilot is None:
+        return Certificate(None, None, "pairs of coupled chains take more work than there is")
+    coupled = pilot.meeting_times - pilot.lag
+    if pilot.censored:
+        why = f"{pilot.censored} of {len(coupled)} pairs of coupled chains did not meet within {pilot.max_sweeps:,} sweeps"
+        return Certificate(pilot, None, why)
+    burn_in = max(LEAST_BURN_IN, MARGIN * int(coupled.max()))
+    left, most, horizon = SPARE * budget.left, 0.0, burn_in
+    for burn_ins in (HORIZON, SHORT_HORIZON):
+        horizon = int(burn_ins * burn_in)
+        of_replicate = a_step * (burn_in + COUPLED * coupled.mean() + horizon)
+        most = left // of_replicate
+        if most >= FEWEST:
+            break
+    if most < FEWEST:
+        return Certificate(pilot, None, f"{FEWEST} replicates with a burn-in of {burn_in:,} sweeps take too much work")
+    cap = horizon + int(max(burn_in, left / (4 * COUPLED * a_step)))
+    choice = Choice(check_settings(burn_in, horizon, burn_in, cap), step, init, look, model)
+    functionals = [memberships(labels), n_clusters(most_clusters)]
+    job = replace(make_job(target, functionals, choice, where.seed), keeps=PER_REPLICATE)
+    rule = UntilPrecise(stderr=PRECISION / np.sqrt(effort), relative=None, most=int(most), first=min(FIRST, int(most)))
+    spent = [0]
+
+    def tell(done: int, total: int, mean: np.ndarray, stderr: np.ndarray) -> None:
+        budget.spend((done - spent[0]) * of_replicate, f"pairs of chains: {done} of {total}")
+        spent[0] = done
+
+    run = run_until(rule, job, choice, executor=where.executor, progress=tell)
+    unmet = f"{run.censored} of {len(run.met)} replicates did not meet within {cap:,} sweeps" if run.censored else ""
+    return Certificate(pilot, WeightedPartitions(run, target), unmet)
+
+
+def _pilot(target: Target, step: Step, init: str, a_step: float, budget: Budget, where: Where) -> MeetingTimes | None:
+    """Run a few pairs until they meet; None if that takes too much work."""
+    for count, lag in ((PILOT, LAG), (FEW, SHORT_LAG)):
+        work = min(PILOT_SHARE * budget.total, 0.5 * budget.left)
+        coupled = int(min((work / (count * a_step) - lag) / COUPLED, LONGEST))
+        if coupled >= LEAST_COUPLED:
+            break
+    else:
+        return None
+    m = meeting_times(
+        target,
+        replicates=count,
+        step=step,
+        lag=lag,
+        init=init,
+        max_sweeps=lag + coupled,
+        seed=seed_of(where.seed, PART),  # nothing that replicates draw
+        executor=where.executor,
+    )
+    budget.spend(a_step * float((m.lag + COUPLED * (m.meeting_times - m.lag)).sum()), "first pairs of chains")
+    return m

@@ -1,0 +1,123 @@
+"""Where a new row goes: its predictive density in the clusters of kept partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from copartition.clustering.averages import each_partition, mean_of, overlaps_with
+from copartition.runs.drawing import WeightedPartitions
+from copartition.targets.cells import Cells
+from copartition.targets.mixture import Mixture
+
+PIECE = 2_000_000  # rows times clusters that are looked at together
+
+
+class Joining(NamedTuple):
+    """Where new rows go, given one partition of the data.
+
+    Attributes
+    ----------
+    log_density : float64 array (rows)
+        Of each row, wherever it goes.
+    shares : float64 array (rows, clusters + 1)
+        Probability of each cluster, and, last, of a new one.
+    """
+
+    log_density: np.ndarray
+    shares: np.ndarray
+
+
+class Predicting:
+    """Predicts new rows from one partition of the data after another.
+
+    Parameters
+    ----------
+    posterior : Mixture
+    rows : Cells
+        With the columns of the data.
+    """
+
+    def __init__(self, posterior: Any, rows: Cells | None = None) -> None:
+        self.posterior, self._rows = posterior, rows
+        self._members = posterior.component.members(posterior.cells)
+        self._weights: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+
+    def members(self, labels: np.ndarray, hyperparameters: np.ndarray) -> Any:
+        """Return what members of each cluster of a partition look like, and of an empty one."""
+        own = len(self.posterior.numbers) - int(self._of_prior is not None)
+        return self._members(labels, int(labels.max()) + 1, hyperparameters[:own])
+
+    @property
+    def _of_prior(self) -> Any:
+        return getattr(self.posterior.prior, "unknown", None)
+
+    def log_weights(self, sizes: np.ndarray, hyperparameters: np.ndarray) -> np.ndarray:
+        """Return the logs of the prior probabilities of each cluster for the next row, and of a new one."""
+        count, prior = self.posterior.n_points, self.posterior.prior
+        value = 0.0 if self._of_prior is None else float(hyperparameters[-1])
+        if value not in self._weights:  # a grid has few values
+            here = prior if self._of_prior is None else prior.at(value)
+            self._weights[value] = here.log_size(count + 1), here.log_new(count + 1)
+        log_size, log_new = self._weights[value]
+        logs = np.append(log_size[sizes], log_new[min(len(sizes), len(log_new) - 1)])
+        top = logs.max()
+        return np.asarray(logs - top - np.log(np.exp(logs - top).sum()))
+
+    def join(self, labels: np.ndarray, hyperparameters: np.ndarray) -> Joining:
+        """Return where the rows go, given a partition."""
+        sizes = np.bincount(labels)
+        logs = self.members(labels, hyperparameters).log_density(self._rows) + self.log_weights(sizes, hyperparameters)
+        top = logs.max(axis=1, keepdims=True)
+        each = np.exp(logs - top)
+        total = each.sum(axis=1, keepdims=True)
+        return Joining((top + np.log(total))[:, 0], each / total)
+
+
+def density_of_rows(posterior: Mixture, labels: np.ndarray, hyperparameters: np.ndarray, rows: Cells) -> np.ndarray:
+    """Return the log predictive density of rows, given each of some partitions (partitions, rows)."""
+    predicting = Predicting(posterior, rows)
+    each = [
+        predicting.join(row.astype(np.int64), values).log_density
+        for row, values in zip(labels, hyperparameters, strict=True)
+    ]
+    return np.array(each)
+
+
+def in_pieces(rows: Cells, many: int) -> Iterator[tuple[slice, Cells]]:
+    """Yield rows of a table, so many at a time."""
+    for a in range(0, rows.shape[0], many):
+        here = slice(a, min(a + many, rows.shape[0]))
+        yield here, rows.rows(here)
+
+
+def probabilities(draws: WeightedPartitions, labels: np.ndarray, rows: Cells) -> np.ndarray:
+    """Return the probabilities of reference clusters for new rows, and of none of them; they sum to 1."""
+    sizes, many = np.bincount(labels), max(1, PIECE // (int(draws.labels.max(initial=0)) + 2))
+    found = np.zeros((rows.shape[0], len(sizes) + 1))
+    for here, some in in_pieces(rows, many):
+        predicting = Predicting(draws.target, some)
+
+        def shares(partition: np.ndarray, values: np.ndarray, predicting: Predicting = predicting) -> np.ndarray:
+            joins, both = predicting.join(partition, values).shares, overlaps_with(partition, labels)
+            belongs = joins[:, :-1] @ (both / both.sum(axis=1, keepdims=True))
+            return np.column_stack([belongs, joins[:, -1]])
+
+        found[here] = mean_of(draws, shares)
+    # Where chains are corrected, unbiased estimates may lie a little outside of 0 to 1.
+    found = np.clip(found, 0.0, 1.0)
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def log_densities(draws: WeightedPartitions, rows: Cells) -> np.ndarray:
+    """Return the logs of the posterior predictive densities of new rows."""
+    found = np.zeros(rows.shape[0])
+    for here, some in in_pieces(rows, max(1, PIECE // len(draws))):
+        predicting, weights = Predicting(draws.target, some), draws.weights
+        logs = np.array([predicting.join(labels, v).log_density for _, _, labels, v in each_partition(draws)])
+        top = logs.max(axis=0)
+        mean = weights @ np.exp(logs - top) / weights.sum()
+        found[here] = top + np.log(np.maximum(mean, np.finfo(np.float64).tiny))
+    return found

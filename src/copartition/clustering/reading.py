@@ -1,0 +1,291 @@
+"""What ordinary chains say, as weighted partitions; and, with the certificate of pairs, the whole answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from copartition.answers import Estimate
+from copartition.clustering.answer import Clustering
+from copartition.clustering.chains import CHAINS, OrdinaryChains, places_looked_at
+from copartition.clustering.grade import Grade, grade_of
+from copartition.clustering.pairs import Certificate
+from copartition.clustering.work import Budget
+from copartition.datasets.relations import reproduced_by
+from copartition.diagnostics.averages import belonging
+from copartition.diagnostics.findings import CAUTION, GOOD, NOTE, Finding
+from copartition.diagnostics.model_check import check_model
+from copartition.diagnostics.search import from_draws
+from copartition.diagnostics.starts import BATCHES, gap_between
+from copartition.functionals import memberships, n_clusters
+from copartition.names import Names
+from copartition.partition import canonical
+from copartition.results.partitions import Partitions
+from copartition.runs.asking import expectations
+from copartition.runs.choice import Choice, check_settings, make_job
+from copartition.runs.consensus import effort_for
+from copartition.runs.defaults import read_step
+from copartition.runs.description import describe
+from copartition.runs.drawing import WeightedPartitions
+from copartition.runs.model_check import some_of
+
+UNDECIDED = 0.5  # certainty below which a row is
+MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told
+DISPUTED = 0.5  # difference between chains of how surely a row is in its cluster
+NAMED = 8  # rows that a sentence lists
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The answer of ordinary chains, and what is needed to grade it.
+
+    Attributes
+    ----------
+    asked : Question
+    chains : OrdinaryChains
+    loss : str
+    seed : int
+    labels : int64 array (points)
+        The clustering of least expected loss, undecided rows with their most probable cluster; in canonical numbering.
+    draws : WeightedPartitions
+        Those of the chains.
+    about : Estimate
+        Memberships in these clusters, and probabilities of numbers of clusters.
+    gap : float
+        See `OrdinaryChains.gap`.
+    misfits : list of Finding
+        Where the model does not suit the data.
+    """
+
+    asked: Any
+    chains: OrdinaryChains
+    loss: str
+    seed: int
+    labels: np.ndarray
+    draws: WeightedPartitions
+    about: Estimate
+    gap: float
+    misfits: list[Finding]
+
+    @property
+    def most_clusters(self) -> int:
+        """Up to which number of clusters probabilities are told."""
+        return most_clusters_of(self.draws)
+
+    @property
+    def look(self) -> Finding | None:
+        """What the run of pairs should know of other starts."""
+        if self.gap > 0.0:
+            return None
+        return Finding(GOOD, "Other starts", f"{CHAINS} chains from different starts agree with each other.")
+
+    def graded(self, certificate: Certificate, budget: Budget, effort: float, was_interrupted: bool) -> Clustering:
+        """Return the answer with its grade: that of pairs if they certify one, else that of the chains."""
+        pairs = None if certificate.why else certificate.draws
+        gap = self.gap if pairs is None else self._gap_with(pairs)
+        draws, about = (self.draws, self.about) if pairs is None else (pairs, pairs.run)
+        seen = self.chains.seen
+        assert seen is not None
+        count = 0 if pairs is None else len(pairs.run.values)
+        why = "it was interrupted" if was_interrupted else certificate.why
+        grade = grade_of(CHAINS, self.chains.steps, gap, count, why, self._disagreement(gap, pairs is not None))
+        pilot = certificate.pilot
+        n_pairs = 0 if certificate.draws is None else len(certificate.draws.run.met)
+        met = 0 if certificate.draws is None else int(certificate.draws.run.met.sum())
+        coupled = np.zeros(0)
+        if pilot is not None:
+            coupled = (pilot.meeting_times - pilot.lag).astype(np.float64)
+            n_pairs, met = n_pairs + len(coupled), met + int(pilot.met.sum())
+        work = {
+            "chains": CHAINS,
+            "steps": self.chains.steps,
+            "starts": self.chains.starts,
+            "pairs": n_pairs,
+            "pairs_met": met,
+            "meeting_mean": float(coupled.mean()) if coupled.size else None,
+            "share_of_budget": budget.spent / budget.total,
+            "interrupted": was_interrupted,
+        }
+        companions, of_numbers = about.parts()
+        shape = len(self.labels), -1
+        mean, stderr = companions.mean.reshape(shape), companions.stderr.reshape(shape)
+        certainty, error = belonging(self.labels, mean, stderr)
+        rank = rank_by_size(self.labels)
+        probabilities = np.clip(mean, 0.0, 1.0)
+        probabilities[np.arange(len(mean)), self.labels] = np.clip(certainty, 0.0, 1.0)
+        names = draws.target.names if draws.target is not None else None
+        return Clustering(
+            labels=rank[self.labels],
+            certainty=np.clip(certainty, 0.0, 1.0),
+            certainty_stderr=error,
+            probabilities=probabilities[:, np.argsort(rank)],
+            n_clusters={k + 1: float(p) for k, p in enumerate(of_numbers.mean)},
+            n_clusters_stderr={k + 1: float(p) for k, p in enumerate(of_numbers.stderr)},
+            grade=grade.name,
+            reason=grade.reason,
+            findings=self._findings(grade, rank[self.labels], about, pairs is not None),
+            draws=draws,
+            posterior=self.asked.posterior,
+            loss=self.loss,
+            names=list(range(len(self.labels))) if names is None else list(names),
+            recognised=self.asked.kinds,
+            scores=[one._asdict() for one in self.asked.scores],
+            given=self.asked.given,
+            effort=effort,
+            seed=self.seed,
+            work=work,
+        )
+
+    def _gap_with(self, pairs: WeightedPartitions) -> float:
+        """Return by how much chains, and pairs beside them, differ in which points are together."""
+        seen = self.chains.seen
+        assert seen is not None
+        places = places_looked_at(len(self.labels))
+        if len(places) < 2:
+            return 0.0
+        together = [*self.chains.together(places), _together_in(pairs, places)]
+        return gap_between(np.stack(together))
+
+    def _disagreement(self, gap: float, has_pairs: bool) -> str:
+        """Return what chains do not agree on, in words."""
+        seen = self.chains.seen
+        assert seen is not None
+        if gap == 0.0:
+            return ""
+        if has_pairs and self.gap == 0.0:
+            return f"pairs of coupled chains say otherwise, by {gap:.2g} in how often two rows are together."
+        own = np.array([own_share(self.labels, one) for one in seen.labels])
+        disputed = np.flatnonzero(np.ptp(own, axis=0) > DISPUTED)
+        count, names = len(self.labels), self.draws.names
+        listed = ", ".join(str(names[i]) for i in disputed[:NAMED]) + (", ..." if len(disputed) > NAMED else "")
+        numbers = ", ".join(f"{k:.1f}" for k in seen.n_clusters.mean(axis=1))
+        rows = (
+            f"they place {len(disputed):,} of {count:,} rows differently ({listed})"
+            if len(disputed)
+            else (f"they differ by {gap:.2g} in how often two rows are together")
+        )
+        return f"{rows}, and have {numbers} clusters on average."
+
+    def _findings(self, grade: Grade, labels: np.ndarray, about: Estimate, is_from_pairs: bool) -> list[Finding]:
+        """Return what else there is to know: the model, the precision, columns that look like classes."""
+        found = [*self.misfits]
+        reached = about.made_by.get("precision", {}).get("reached", True)
+        if is_from_pairs and not reached:
+            error = max(float(part.stderr.max()) for part in about.parts())
+            text = (
+                f"Standard errors of probabilities are up to {error:.2g}: more precision takes more work than there is."
+            )
+            found.append(Finding(CAUTION, "Precision", text, "Raise effort."))
+        kinds = self.asked.kinds
+        if kinds is not None:
+            found += [Finding(NOTE, "A class", note) for note in reproduced_by(kinds.columns, labels)]
+        return found
+
+
+def answer_of(asked: Any, chains: OrdinaryChains, loss: str, seed: int) -> Reading:
+    """Return the answer of ordinary chains."""
+    seen, target = chains.seen, asked.posterior
+    assert seen is not None
+    rows = np.concatenate([one.astype(np.int32) for one in seen.labels])
+    effort = effort_for(target.n_points)
+    found, _ = from_draws(rows, loss, starts=effort.starts, seed=seed, most=effort.candidates)
+    draws = draws_of_chains(asked.posterior, chains, seed)
+    labels = settled(found[0], draws)
+    misfits = check_model(getattr(target, "normal", None), some_of(rows))
+    wanted = [memberships(labels), n_clusters(most_clusters_of(draws))]
+    about = expectations(draws.run, None, wanted, None, False)
+    return Reading(asked, chains, loss, seed, labels, draws, about, chains.gap, misfits)
+
+
+def draws_of_chains(target: Any, chains: OrdinaryChains, seed: int) -> WeightedPartitions:
+    """Return the clusterings of ordinary chains as weighted partitions: a replicate is a chain, all weights alike."""
+    seen = chains.seen
+    assert seen is not None
+    steps, kept = chains.steps, len(seen.labels[0])
+    choice = Choice(check_settings(steps // 2, steps, 1), read_step(target), target.default_start)
+    job = replace(make_job(target, n_clusters(), choice, seed), keeps=kept)
+    made_by = describe(job, choice.init) | {"ordinary": True, "wanted": CHAINS}
+    partitions = Partitions(
+        labels=np.concatenate([one.astype(np.int32) for one in seen.labels]),
+        counts=np.ones(CHAINS * kept, dtype=np.int64),
+        replicate=np.repeat(np.arange(CHAINS), kept),
+        hyperparameters=np.concatenate(seen.hyperparameters),
+        averaged=kept,
+        unit=kept,
+    )
+    run = Estimate(
+        values=seen.n_clusters.mean(axis=1)[:, None],
+        meeting_times=np.full(CHAINS, steps),
+        met=np.full(CHAINS, True),
+        sweeps=np.full(CHAINS, steps),
+        seconds=np.zeros(CHAINS),
+        components=Names(made_by["functionals"]),
+        made_by=made_by,
+        numbers=np.arange(CHAINS),
+        partitions=partitions,
+    )
+    return WeightedPartitions(run, target)
+
+
+def settled(labels: np.ndarray, draws: WeightedPartitions) -> np.ndarray:
+    """Return a clustering in which rows that are undecided have the label of their most probable cluster.
+
+    A cluster of one row that is more likely not alone is none; then rows that are with the others of their cluster with
+    a probability below a half go where they are most often.
+    """
+    for _ in range(2):
+        labels = canonical(labels)
+        e = expectations(draws.run, None, [memberships(labels)], None, False)
+        mean = e.mean.reshape(len(labels), -1)
+        certainty, _ = belonging(labels, mean, np.zeros_like(mean))
+        sizes = np.bincount(labels)
+        mean[:, sizes < 2] = -1.0  # nobody joins a cluster of one
+        best = np.argmax(mean, axis=1)
+        undecided = (certainty < UNDECIDED) & (mean[np.arange(len(labels)), best] > -1.0)
+        if not undecided.any():
+            break
+        moved = np.where(undecided, best, labels)
+        labels = moved if len(np.unique(moved)) else labels
+    return canonical(labels)
+
+
+def rank_by_size(labels: np.ndarray) -> np.ndarray:
+    """Return the new number of each cluster, the largest 0."""
+    sizes = np.bincount(labels)
+    rank = np.empty(len(sizes), dtype=np.int64)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    return rank
+
+
+def most_clusters_of(draws: WeightedPartitions) -> int:
+    """Return the number of clusters up to which probabilities are told."""
+    target: Any = draws.target
+    most = int(draws.labels.max(initial=0)) + 1 + MORE_CLUSTERS
+    return min(most, target.n_points)
+
+
+def own_share(labels: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Return how often each row is with the others of its cluster, on average over clusterings; 1 where it is alone."""
+    sizes = np.bincount(labels)
+    total = np.zeros(len(labels))
+    for row in draws.astype(np.int64):
+        both = np.zeros((row.max() + 1, len(sizes)))
+        np.add.at(both, (row, labels), 1.0)
+        total += (both[row, labels] - 1.0) / np.maximum(sizes[labels] - 1, 1)
+    return np.where(sizes[labels] > 1, total / len(draws), 1.0)
+
+
+def _together_in(pairs: WeightedPartitions, places: np.ndarray) -> np.ndarray:
+    """Return how often points are together by the partitions of pairs, in batches of replicates (batches, pairs)."""
+    a, b = np.triu_indices(len(places), 1)
+    of_batch = pairs.replicate * BATCHES // (int(pairs.replicate.max()) + 1)
+    found = np.zeros((BATCHES, len(a)))
+    for batch in range(BATCHES):
+        here = of_batch == batch
+        weights = pairs.weights[here]
+        for row, weight in zip(pairs.labels[here][:, places], weights, strict=True):
+            found[batch] += weight * (row[a] == row[b])
+        found[batch] /= weights.sum()
+    return found
