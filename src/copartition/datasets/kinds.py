@@ -56,6 +56,7 @@ BELOW = 100  # what is taken for counts is smaller
 FEW = 10  # different whole numbers that may be categories, and rows for each
 DATES = 0.9  # of the cells of a column of dates
 NAMES = 20  # cells from which on a column of names may have equal ones
+GAPS = ("", "NA")  # the usual ones, for speed
 TRUTH = {"true": 1.0, "false": 0.0}
 NAMELESS = re.compile(r"Unnamed: \d+")  # what pandas calls a column of a file that has no name
 
@@ -143,9 +144,25 @@ def read_kinds(
         What stands in cells that were not observed: see `read_table`.
     """
     raw = read_raw(path, missing)
-    cells = [tight(list(column)) for column in zip(*raw.rows, strict=True)]
+    is_free = CATEGORY not in (kinds or {}).values()  # of categories the text is what counts
+    cells = [
+        _read_fast(list(column)) if is_free and name else tight(list(column))
+        for name, column in zip(raw.names, zip(*raw.rows, strict=True), strict=True)
+    ]
     given = Given(raw.names, cells, [False] * len(cells), None, False)
     return _recognise(Table(given, Path(path), list(raw.notes)), columns, kinds)
+
+
+def _read_fast(cells: list[Any]) -> Any:
+    """Return numbers as an array where some are not whole, and each reads as a number; other cells as they stand."""
+    if set(map(type, cells)) != {str}:
+        return tight(cells)
+    try:
+        numbers = np.array([float(cell) if cell not in GAPS else math.nan for cell in cells])
+    except ValueError:
+        return cells
+    is_whole = np.all((numbers == np.floor(numbers)) | np.isnan(numbers))
+    return cells if is_whole or any("_" in cell for cell in cells) else numbers
 
 
 def recognise(
