@@ -17,7 +17,7 @@ import numpy as np
 from copartition.core.compiling import Kernel, inner, made_anew
 from copartition.core.room import aligned
 from copartition.targets.block_numbers import numbers_of, raw_of
-from copartition.targets.cells import Cells, check_observed
+from copartition.targets.cells import Cells, cells_of, check_observed
 from copartition.targets.hooks import Keeping, begin_cluster, enter_cluster, leave_cluster, log_merge, log_predictive
 from copartition.targets.kinds import discrete, gamma, known, tied, wishart
 from copartition.targets.kinds.block import FIELDS, FIRST, BlockArrays, Place, place_of
@@ -27,6 +27,7 @@ from copartition.targets.kinds.hyper import HYPER_FIELDS
 from copartition.targets.kinds.known import KNOWN
 from copartition.targets.kinds.tied import TIED
 from copartition.targets.kinds.wishart import WISHART, base_of, distance_of, is_lost, let_go, log_density_of
+from copartition.targets.members.base import ColumnGroup, MembersOf
 from copartition.targets.mixture import Component, Prepared
 
 of_wishart, of_gamma, of_known = wishart.log_predictive_of, gamma.log_predictive_of, known.log_predictive_of
@@ -258,6 +259,28 @@ class BlockComponent(Component):
         check_observed(self.used(data))
         resolved = self.resolve(data)
         return prepared(resolved.blocks(data, data.shape[0]), resolved)
+
+    @abstractmethod
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return the columns that are together in the predictive distributions of a resolved component."""
+
+    @abstractmethod
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the prior of each of these groups, for values of what is unknown and a table of that many columns."""
+
+    def unknown_groups(self) -> tuple[Any, ...]:
+        """Return the unknown hyperparameters of a resolved component in their order, as ``BlockArrays.groups``."""
+        return ()
+
+    def has_met_data(self) -> bool:
+        """Tell whether the component is a resolved one."""
+        return hasattr(self, "_missing")
+
+    def members(self, data: Any) -> MembersOf:
+        """Return what says, for any partition of `data`, what members of its clusters look like."""
+        if not self.has_met_data():
+            raise TypeError(f"members is for a component that has met data, such as posterior.component, got {self!r}.")
+        return MembersOf(cells_of(data), self)
 
     def transform(self, data: Cells) -> np.ndarray:
         """Return rows of points for new data, every cell of which must be there."""

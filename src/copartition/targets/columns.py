@@ -6,10 +6,13 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
 from copartition.targets.discrete import CategoryComponent, category_blocks
 from copartition.targets.kinds import block
+from copartition.targets.members.base import ColumnGroup
 from copartition.targets.mixture import Component
 from copartition.validation import shorten
 
@@ -85,6 +88,31 @@ class Columns(BlockComponent):
             else:
                 blocks += component.blocks(own, n_points)
         return [*category_blocks(categories, n_points), *blocks]
+
+    def has_met_data(self) -> bool:
+        """Tell whether the component is a resolved one."""
+        return bool(self._positions)
+
+    def unknown_groups(self) -> tuple[Any, ...]:
+        """Return the unknown hyperparameters of a resolved component, part by part."""
+        return tuple(group for _, component in self.parts for group in component.unknown_groups())
+
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return the groups of all parts."""
+        return [
+            group.at(positions)
+            for positions, (_, component) in zip(self._positions, self.parts, strict=True)
+            for group in component.member_groups(cells.subset(positions))
+        ]
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the priors of all parts, each of which has its share of the hyperparameters."""
+        priors, first = [], 0
+        for positions, (_, component) in zip(self._positions, self.parts, strict=True):
+            last = first + sum(len(group.names) for _, _, group in component.unknown_groups())
+            priors += component.member_priors(hyperparameters[first:last], len(positions))
+            first = last
+        return priors
 
     def normal_columns(self, width: int) -> list[list[int]]:
         """Return the groups of all parts, by the positions of their columns in the table."""

@@ -13,6 +13,8 @@ from copartition.targets.blocks import BlockComponent, equal_columns
 from copartition.targets.cells import Cells
 from copartition.targets.kinds import discrete
 from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.members.base import ColumnGroup, column_by_column
+from copartition.targets.members.discrete import AnswerColumn, CategoryColumn, CountColumn, CountPrior
 from copartition.validation import column_array, plain, positive_array, shorten
 
 MOST_CELLS = 200_000_000  # of rows times categories: more do not fit into a machine
@@ -46,6 +48,11 @@ class CategoryComponent(BlockComponent):
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
         """Return the blocks of a resolved component: complete columns, and those with missing cells."""
         return category_blocks(self.columns(cells), n_points)
+
+    def _codes_of(self, cells: Cells) -> np.ndarray:
+        """Return the numbers of the categories as floats, NaN where a cell is missing."""
+        codes = np.column_stack([column.codes for column in self.columns(cells)])
+        return np.where(codes < 0, np.nan, codes)
 
 
 def category_blocks(columns: Sequence[Category], n_points: int) -> list[BlockArrays]:
@@ -120,6 +127,14 @@ class Bernoulli(CategoryComponent):
             for j in range(cells.shape[1])
         ]
 
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return every column by itself."""
+        return [group._replace(levels=[0, 1]) for group in column_by_column(self._codes_of(cells), AnswerColumn)]
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the weights of 0 and 1 in every column."""
+        return list(np.column_stack([self.b, self.a]))
+
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         return [
@@ -178,6 +193,15 @@ class Categorical(CategoryComponent):
             Category(self._codes(cells, j), np.full(len(levels), self.concentration[j]), bool(self._missing[j]))
             for j, levels in enumerate(self.levels)
         ]
+
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return every column by itself."""
+        groups = column_by_column(self._codes_of(cells), CategoryColumn)
+        return [group._replace(levels=levels) for group, levels in zip(groups, self.levels, strict=True)]
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the weights of the categories of every column."""
+        return [np.full(len(levels), a) for levels, a in zip(self.levels, self.concentration, strict=True)]
 
     def _codes(self, cells: Cells, j: int) -> np.ndarray:
         """Return the numbers of the categories of a column, -1 where a cell is missing."""
@@ -238,16 +262,17 @@ class Poisson(BlockComponent):
 
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
         """Return the blocks of a resolved component: columns that are alike in shape, rate and missing cells."""
-        counts = cells.numbers()
-        for j in range(counts.shape[1]):
-            bad = np.flatnonzero((counts[:, j] < 0) | (counts[:, j] % 1 != 0) & ~np.isnan(counts[:, j]))
-            if bad.size:
-                raise ValueError(
-                    f"data must be counts 0, 1, ... in {cells.title(j)} for Poisson, got {counts[bad[0], j]:g} in "
-                    f"{cells.row_title(bad[0])}."
-                )
+        counts = _counts_of(cells)
         same = equal_columns(self.shape, self.rate, self._missing)
         return [self._block(counts[:, columns], columns, n_points) for columns in same]
+
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return every column by itself."""
+        return column_by_column(_counts_of(cells), CountColumn)
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return shape and rate of every column."""
+        return [CountPrior(shape, rate) for shape, rate in zip(self.shape, self.rate, strict=True)]
 
     def _block(self, counts: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
         from scipy.special import gammaln
@@ -277,6 +302,19 @@ class Poisson(BlockComponent):
 
     def __repr__(self) -> str:
         return f"Poisson(shape={plain(_one(self.shape))}, rate={plain(_one(self.rate))})"
+
+
+def _counts_of(cells: Cells) -> np.ndarray:
+    """Return columns of counts, NaN where missing; refuse what is none."""
+    counts = cells.numbers()
+    for j in range(counts.shape[1]):
+        bad = np.flatnonzero((counts[:, j] < 0) | (counts[:, j] % 1 != 0) & ~np.isnan(counts[:, j]))
+        if bad.size:
+            raise ValueError(
+                f"data must be counts 0, 1, ... in {cells.title(j)} for Poisson, got {counts[bad[0], j]:g} in "
+                f"{cells.row_title(bad[0])}."
+            )
+    return counts
 
 
 def _with_observed(cells: np.ndarray, has_missing: bool) -> dict[str, Any]:

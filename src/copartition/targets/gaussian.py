@@ -34,6 +34,8 @@ from copartition.targets.hooks import log_merge, log_predictive
 from copartition.targets.kinds import known, tied_hyper
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SPREAD, WEIGHT
+from copartition.targets.members.base import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.mixture import Prepared
 from copartition.targets.shared_noise import SharedNoise, statistics_of
 from copartition.targets.unknown import Drawn
@@ -280,6 +282,30 @@ class Gaussian(BlockComponent):
         else:
             used[:] = used @ axes
         return rows
+
+    def has_met_data(self) -> bool:
+        """Tell whether the component is a resolved one."""
+        return not self.laws or hasattr(self, "_noise")
+
+    def unknown_groups(self) -> tuple[Any, ...]:
+        """Return the unknown hyperparameters of a resolved component."""
+        return self._noise.groups if self.laws else ()
+
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return all columns together if there is a covariance, every column by itself otherwise."""
+        is_full = self.noise_cov is not None or self.mean_cov is not None
+        return all_together(cells.numbers(), NormalRows) if is_full else column_by_column(cells.numbers(), NormalColumn)
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the priors of the cluster means, and the noise."""
+        if self.noise_cov is not None or self.mean_cov is not None:
+            kappa, axes = self._coordinates(width)
+            back = axes.T @ _covariance("noise", self.noise_sd, self.noise_cov, width)
+            return [RowsPrior(column_array("mean", self.mean, width), axes, back, kappa)]
+        found = values_by_role(self.unknown_groups(), hyperparameters)
+        given = (found.get(MEAN, self.mean), found.get(SPREAD, self.noise_sd), found.get(WEIGHT, self.mean_sd))
+        columns = [np.broadcast_to(one, (width,)) for one in given]
+        return [NormalPrior(m, noise**2, (noise / spread) ** 2) for m, noise, spread in zip(*columns, strict=True)]
 
     def normal_columns(self, width: int) -> list[list[int]]:
         """Return all columns as one group if there is a covariance, each by itself otherwise."""

@@ -14,6 +14,7 @@ from copartition.core.steps import renew_model
 from copartition.targets.base import Target
 from copartition.targets.cells import Cells, cells_of, component_in_words, repeated_names, row_names
 from copartition.targets.hooks import Keeping
+from copartition.targets.members import MembersOf
 from copartition.targets.priors import DirichletProcess, Prior, check_prior
 from copartition.targets.unknown import Unknowns
 from copartition.validation import finite_array, shorten
@@ -134,6 +135,16 @@ class Component(ABC):
         """Return rows of ``Unknowns.raw`` for new data; needed by `predictive_density`, where there are such rows."""
         raise TypeError(f"{type(self).__name__} must have a method raw(data) for predictive densities.")
 
+    def members(self, data: Any) -> MembersOf:
+        """Return what says, for any partition of `data`, what members of its clusters look like.
+
+        It is asked of a component that has met these data, as `Mixture.component` has.
+        """
+        raise TypeError(
+            f"{type(self).__name__} must have a method members(data), as the components of the package have, to say "
+            "what members of its clusters look like."
+        )
+
     def transform(self, data: Any) -> np.ndarray:
         """Return rows of `points` for new data; needed by `predictive_density` only."""
         raise TypeError(f"{type(self).__name__} must have a method transform(data) for predictive densities.")
@@ -157,6 +168,8 @@ class Mixture(Target):
     ----------
     component : Component
         The component, with all numbers that were left out set from the data.
+    cells : Cells
+        The data, column by column.
     names : list or None
         What points are called: the index of a data frame, where it is more than row numbers and no two are the same.
     normal : NormalColumns or None
@@ -185,6 +198,7 @@ class Mixture(Target):
                 f"component must be a Component such as {component_in_words(data)}, got {shorten(component)}."
             )
         cells: Any = cells_of(data) if component.takes_cells else _numbers("data", data)
+        self.cells = cells if isinstance(cells, Cells) else Cells(list(cells.T))
         self.shape = cells.shape
         self._names = getattr(cells, "keys", None)
         prepared = component.prepare(cells)

@@ -27,6 +27,8 @@ from copartition.targets.kinds import gamma, wishart, wishart_numbers
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SCALE, WEIGHT
 from copartition.targets.laws import NODES
+from copartition.targets.members.base import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members.student import StudentColumn, StudentPrior, StudentRows
 from copartition.targets.unknown_prior import known_or_start, laws_in, mean_grids, scale_grid, weight_grid
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
@@ -159,6 +161,26 @@ class NormalInverseWishart(BlockComponent):
                 groups=self._groups,
             )
         ]
+
+    def has_met_data(self) -> bool:
+        """Tell whether the component is a resolved one."""
+        return hasattr(self, "_groups")
+
+    def unknown_groups(self) -> tuple[Any, ...]:
+        """Return the unknown hyperparameters of a resolved component."""
+        return self._groups
+
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return all columns together."""
+        return all_together(cells.numbers(), StudentRows)
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the prior; a scale that is unknown is a factor of the covariance of the data."""
+        found = values_by_role(self._groups, hyperparameters)
+        factor = found[SCALE][0] if SCALE in found else 1.0
+        weight = found[WEIGHT][0] if WEIGHT in found else self.mean_weight
+        mean = found.get(MEAN, self.mean)
+        return [StudentPrior(mean, weight, self.degrees_of_freedom, factor * self._matrix)]
 
     def normal_columns(self, width: int) -> list[list[int]]:
         """Return all columns as one group: clusters have covariances."""
@@ -313,6 +335,25 @@ class NormalInverseGamma(BlockComponent):
             own=np.concatenate([means, np.ones(width), shift, units]),
             groups=self._groups,
         )
+
+    def has_met_data(self) -> bool:
+        """Tell whether the component is a resolved one."""
+        return hasattr(self, "_groups")
+
+    def unknown_groups(self) -> tuple[Any, ...]:
+        """Return the unknown hyperparameters of a resolved component."""
+        return self._groups
+
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return every column by itself."""
+        return column_by_column(cells.numbers(), StudentColumn)
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the prior of every column: an inverse gamma distribution is an inverse Wishart of one column."""
+        found = values_by_role(self._groups, hyperparameters)
+        weight, scale = found.get(WEIGHT, self.mean_weight), found.get(SCALE, self.scale)
+        columns = [np.broadcast_to(one, (width,)) for one in (found.get(MEAN, self.mean), weight, self.shape, scale)]
+        return [StudentPrior(m, w, 2.0 * a, 2.0 * b) for m, w, a, b in zip(*columns, strict=True)]
 
     def normal_columns(self, width: int) -> list[list[int]]:
         """Return every column as a group of its own: they are independent within clusters."""

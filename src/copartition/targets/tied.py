@@ -23,6 +23,8 @@ from copartition.targets.kinds import tied_hyper as numbers
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SCALE, SPREAD, WEIGHT
 from copartition.targets.laws import Gamma, InverseGamma
+from copartition.targets.members.base import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.shared_noise import SharedNoise, statistics_of
 from copartition.targets.unknown import Drawn
 from copartition.targets.unknown_prior import column_names, laws_in, scale_grid, weight_grid
@@ -204,6 +206,32 @@ class TiedGaussian(BlockComponent):
     def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
         """Return the one block of a resolved component."""
         return [self._noise.block(cells, n_points)]
+
+    def has_met_data(self) -> bool:
+        """Tell whether the component is a resolved one."""
+        return hasattr(self, "_noise")
+
+    def unknown_groups(self) -> tuple[Any, ...]:
+        """Return the unknown hyperparameters of a resolved component, the noise last."""
+        return self._noise.groups
+
+    def member_groups(self, cells: Cells) -> list[ColumnGroup]:
+        """Return all columns together if clusters share a full covariance, every column by itself otherwise."""
+        is_full = self.covariance == "full"
+        return all_together(cells.numbers(), NormalRows) if is_full else column_by_column(cells.numbers(), NormalColumn)
+
+    def member_priors(self, hyperparameters: np.ndarray, width: int) -> list[Any]:
+        """Return the priors given the noise, which is among the hyperparameters."""
+        found = values_by_role(self._noise.groups, hyperparameters)
+        kappa = found[WEIGHT][0] if WEIGHT in found else self.mean_weight
+        mean = np.broadcast_to(found.get(MEAN, self.mean), (width,))
+        if self.covariance != "full":
+            noise = np.broadcast_to(found[SPREAD], (width,))
+            return [NormalPrior(m, v, kappa) for m, v in zip(mean, noise, strict=True)]
+        lower = np.zeros((width, width))
+        lower[np.tril_indices(width)] = found[SPREAD]
+        back = np.linalg.cholesky(lower).T  # which looks at the lower half only
+        return [RowsPrior(mean, np.linalg.inv(back), back, np.full(width, kappa))]
 
     def normal_columns(self, width: int) -> list[list[int]]:
         """Return all columns as one group if clusters share a full covariance, each by itself otherwise."""
