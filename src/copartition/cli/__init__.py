@@ -1,4 +1,4 @@
-"""The command line: ``copartition estimate | ask | meet | tune | compare | report | export | paper | cells``."""
+"""The command line: ``copartition cluster``, and ``estimate | ask | report | export | compare | tune | meet | ...``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 import copartition as cp
 from copartition.cli.asking import ask
+from copartition.cli.cluster import cluster
 from copartition.cli.compare import compare
 from copartition.cli.estimate import estimate
 from copartition.cli.meet import meet
@@ -14,11 +15,22 @@ from copartition.cli.results import export, report
 from copartition.cli.tune import tune
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class InOrder(click.Group):
+    """Commands in the order in which a person needs them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, as they were added."""
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(cp.__version__, prog_name="copartition")
 def main() -> None:
-    """Unbiased posterior expectations over clusterings."""
+    """Find the clusters of a table or a network, how many there are, and how sure that is.
+
+    First try: copartition cluster --example faithful
+    """
 
 
-for command in (estimate, ask, meet, tune, compare, report, export, paper, cells):
+for command in (cluster, estimate, ask, report, export, compare, tune, meet, cells, paper):
     main.add_command(command)

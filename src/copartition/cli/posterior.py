@@ -105,20 +105,20 @@ def posterior_of(options: dict[str, Any]) -> cp.Mixture | cp.BlockModel:
     if options["example"] and options["data"]:
         raise click.UsageError("Give either DATA or --example, not both.")
     if options["data"] and datasets.is_network(options["data"]):
-        _refuse(options, OF_TABLES | OF_CELLS, f"tables, and {options['data']!r} is a network")
+        refuse(options, OF_TABLES | OF_CELLS, f"tables, and {options['data']!r} is a network")
         return block_model_of(options, _prior_of(options, is_known=True))
     if not (options["data"] or options["example"]):
         raise click.UsageError("Give a file DATA, or --example galaxies or faithful.")
     source = options["data"] or options["example"]
-    _refuse(options, OPTIONS, f"networks ({ENDINGS}), and {source!r} is a table")
+    refuse(options, OPTIONS, f"networks ({ENDINGS}), and {source!r} is a table")
     if datasets.is_annotated(source):
-        _refuse(options, NOT_OF_CELLS, f"tables, and {source!r} is an AnnData file; --rep says what is clustered")
+        refuse(options, NOT_OF_CELLS, f"tables, and {source!r} is an AnnData file; --rep says what is clustered")
     else:
-        _refuse(options, OF_CELLS, f"AnnData files (.h5ad), and {source!r} is not one")
+        refuse(options, OF_CELLS, f"AnnData files (.h5ad), and {source!r} is not one")
     return _mixture_of(options)
 
 
-def _refuse(options: dict[str, Any], others: dict[str, str], reason: str) -> None:
+def refuse(options: dict[str, Any], others: dict[str, str], reason: str) -> None:
     """Refuse options that are given and mean nothing for these data."""
     for key, written in others.items():
         given = options.get(key)
@@ -131,7 +131,7 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
     """Return the posterior of a table."""
     name = _component_name(options)
     if options["example"]:
-        _refuse(options, NOT_OF_CELLS, "a file DATA")
+        refuse(options, NOT_OF_CELLS, "a file DATA")
         preset = EXAMPLES[options["example"]]
         name = name or preset.get("component", "known")
         data, component = preset["data"](), _of_numbers(name, options, preset)
@@ -197,7 +197,7 @@ def _cells_of(options: dict[str, Any]) -> np.ndarray:
 
 def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Component, str | None]:
     """Return the data of a file, a component for its columns, and the name of that for numbers."""
-    wanted, missing = _list_of("--columns", options["columns"]), _list_of("--missing", options.get("missing")) or ()
+    wanted, missing = list_of("--columns", options["columns"]), list_of("--missing", options.get("missing")) or ()
     options["row_names"] = row_labels(options["data"], wanted)
     options["index"] = _index_of(options["data"], wanted)
     if name == "known" and not options["kinds"]:  # numbers only
@@ -206,7 +206,7 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Com
         columns = list(table.data.T)
         columns = _standardized(columns, table.names) if options["standardize"] else columns
         return Cells(columns, table.names, first_row=1), _of_numbers(name, options), name
-    found = datasets.read_kinds(options["data"], wanted, _kinds_of(options["kinds"]), missing=missing)
+    found = datasets.read_kinds(options["data"], wanted, kinds_of(options["kinds"]), missing=missing)
     options["columns"] = ", ".join(column.describe() for column in found.columns)
     options["notes"] = list(found.notes)
     if name is None:
@@ -240,7 +240,7 @@ def _refuse_missing(name: str, missing: dict[str, int]) -> None:
         )
 
 
-def _list_of(option: str, text: str | None) -> list[str] | None:
+def list_of(option: str, text: str | None) -> list[str] | None:
     """Return what stands between the commas of an option."""
     if text is None:
         return None
@@ -274,7 +274,8 @@ def _component_of(columns: list[datasets.Column], name: str, options: dict[str, 
     return cp.Columns([(of_kind[kind], component) for kind, component in components.items() if of_kind[kind]])
 
 
-def _kinds_of(given: tuple[str, ...]) -> dict[str, str]:
+def kinds_of(given: tuple[str, ...]) -> dict[str, str]:
+    """Return what columns are, as the option says it."""
     kinds = {}
     for text in given:
         column, _, kind = text.rpartition("=")

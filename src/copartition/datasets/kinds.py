@@ -36,6 +36,7 @@ import numpy as np
 from copartition.datasets.frames import Given, given_of, tight
 from copartition.datasets.relations import LEAST_ROWS, codes_of, determined, superfluous
 from copartition.datasets.tables import (
+    Raw,
     called,
     complaint,
     is_date,
@@ -143,7 +144,23 @@ def read_kinds(
     missing : collection of str, optional
         What stands in cells that were not observed: see `read_table`.
     """
-    raw = read_raw(path, missing)
+    return kinds_in(read_raw(path, missing), path, columns, kinds)
+
+
+def kinds_in(
+    raw: Raw, path: str | Path, columns: Sequence[str] | None = None, kinds: Mapping[str, str] | None = None
+) -> Kinds:
+    """Tell what the columns of a file are that was read.
+
+    Parameters
+    ----------
+    raw : Raw
+        See `copartition.datasets.tables.read_raw`.
+    path : path
+        What to call it in errors.
+    columns, kinds
+        See `read_kinds`.
+    """
     is_free = CATEGORY not in (kinds or {}).values()  # of categories the text is what counts
     cells = [
         _read_fast(list(column)) if is_free and name else tight(list(column))
@@ -171,6 +188,7 @@ def recognise(
     kinds: Mapping[Any, str] | None = None,
     *,
     known: Kinds | None = None,
+    column_names: Sequence[str] | None = None,
 ) -> Kinds:
     """Tell what the columns of a table in memory are, by the rule for files.
 
@@ -184,6 +202,8 @@ def recognise(
         What columns are, by name or number, where that is known: one of `KINDS`.
     known : Kinds, optional
         Of another table with the same columns: these are taken for what they are there, and others are left out.
+    column_names : sequence of str, optional
+        What the columns of an array are called, if not by their numbers.
 
     Examples
     --------
@@ -195,7 +215,12 @@ def recognise(
     >>> recognise(table.assign(inch=table.height / 2.54, year=2020)).notes
     ['left out: year (the same in every row)']
     """
-    table = Table(given_of(data), None, [])
+    given = given_of(data)
+    if column_names is not None:
+        if len(column_names) != len(given.names):
+            raise ValueError(f"column_names must be {len(given.names)}, one a column, got {len(column_names)}.")
+        given = given._replace(names=[str(name) for name in column_names], is_array=False)
+    table = Table(given, None, [])
     if known is None:
         return _recognise(table, columns, kinds)
     names = [column.name for column in known.columns]

@@ -312,18 +312,21 @@ def read_raw(path: str | Path, missing: Collection[str] = ()) -> Raw:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"There is no file {str(path)!r}.")
-    if isinstance(missing, str) or not all(isinstance(word, str) and word.strip() for word in missing):
-        raise ValueError(f"missing must be a list of what stands in cells that were not observed, got {missing!r}.")
     raw = _read(file)
     if not raw.names or not raw.rows:
         raise ValueError(f"{str(path)!r} must have at least one row and one column, got none.")
-    if missing:
-        words = {word.strip() for word in missing}
-        values = {float(word) for word in words if is_number(word)}
-        raw = raw._replace(
-            rows=[[None if _is_marked(cell, words, values) else cell for cell in row] for row in raw.rows]
-        )
-    return raw
+    return without(raw, missing)
+
+
+def without(raw: Raw, missing: Collection[str]) -> Raw:
+    """Return the cells of a file with none where these words stand."""
+    if isinstance(missing, str) or not all(isinstance(word, str) and word.strip() for word in missing):
+        raise ValueError(f"missing must be a list of what stands in cells that were not observed, got {missing!r}.")
+    if not missing:
+        return raw
+    words = {word.strip() for word in missing}
+    values = {float(word) for word in words if is_number(word)}
+    return raw._replace(rows=[[None if _is_marked(cell, words, values) else cell for cell in row] for row in raw.rows])
 
 
 def _read(file: Path) -> Raw:

@@ -204,7 +204,7 @@ def _point_names(e: Replicates, kept: Partitions) -> list[Any]:
     return list(e.made_by.get("names") or range(kept.labels.shape[1]))
 
 
-def _as_json(made_by: dict[str, Any]) -> str:
+def _as_json(made_by: Mapping[str, Any]) -> str:
     return json.dumps(made_by, default=np.ndarray.tolist)
 
 
@@ -303,7 +303,27 @@ def write(
         "partitions": partition_columns,
     }
     columns = tables[what](e)
-    if kind == ".csv":
+    words = {"clusters": ("point",), "pairs": ("i", "j")}.get(what, ())
+    write_columns(columns, file, e.made_by, words)
+
+
+def write_columns(
+    columns: Mapping[str, np.ndarray], file: Path, made_by: Mapping[str, Any], words: Sequence[str] = ()
+) -> None:
+    """Write a table to a CSV or Parquet file.
+
+    Parameters
+    ----------
+    columns : mapping
+        Name and cells of each; cells of any kind are arrays of objects.
+    file : path
+        Ends in ``.csv`` or ``.parquet``.
+    made_by : mapping
+        What a Parquet file says of it.
+    words : sequence of str
+        Columns of which a Parquet file has the cells as they are; others of any kind become numbers where they can.
+    """
+    if file.suffix.lower() == ".csv":
         with file.open("w", newline="", encoding="utf-8") as text:
             writer = csv.writer(text)
             writer.writerow(columns)
@@ -312,10 +332,9 @@ def write(
                 rows = [array[begin : begin + ROWS].tolist() for array in arrays]
                 writer.writerows(zip(*rows, strict=True))
     else:
-        names = {"clusters": ("point",), "pairs": ("i", "j")}.get(what, ())  # words, whatever they look like
-        own = {name: column for name, column in columns.items() if column.dtype.kind != "O" or name in names}
+        own = {name: column for name, column in columns.items() if column.dtype.kind != "O" or name in words}
         typed = {name: own[name] if name in own else _typed(column) for name, column in columns.items()}
-        _write_parquet(typed, e.made_by, file)
+        _write_parquet(typed, made_by, file)
 
 
 def _write_sparse(e: Replicates, file: Path) -> None:
@@ -338,7 +357,7 @@ def _write_sparse(e: Replicates, file: Path) -> None:
         np.savez_compressed(file, names=called.astype(str) if called.dtype.kind == "O" else called, **arrays)
 
 
-def _write_parquet(columns: dict[str, Any], made_by: dict[str, Any], file: Path) -> None:
+def _write_parquet(columns: dict[str, Any], made_by: Mapping[str, Any], file: Path) -> None:
     pyarrow, parquet = (needed(module, by=repr(str(file))) for module in ("pyarrow", "pyarrow.parquet"))
     table = pyarrow.table(columns).replace_schema_metadata({"made_by": _as_json(made_by)})
     parquet.write_table(table, file)
