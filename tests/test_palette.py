@@ -14,7 +14,18 @@ from matplotlib.collections import LineCollection
 from colors import least_step, lightness, nearest
 from copartition import plots
 from copartition.paper import complexity, figure1, figure2b, figure3
-from copartition.view.palette import DARK_PAGE, DARK_SERIES, INK, LIGHT_PAGE, MUTED, SERIES, color_of, dots_of, line_of
+from copartition.view.palette import (
+    DARK_PAGE,
+    DARK_SERIES,
+    INK,
+    LIGHT_PAGE,
+    MUTED,
+    PAPER,
+    SERIES,
+    color_of,
+    dots_of,
+    line_of,
+)
 from copartition.view.report.pictures import THEME, svg_of
 from test_bounds import random_pairs
 from test_diagnostics import estimate_from
@@ -130,4 +141,4 @@ def test_pictures_of_pages_take_all_their_colours_from_the_page():
     for number, color in enumerate(SERIES):
         assert f"var(--series{number})" in svg
         assert color not in svg
-    assert set(THEME) == {MUTED, *SERIES}
+    assert set(THEME) == {MUTED, PAPER, *SERIES}

@@ -1,11 +1,12 @@
 """What notebooks show of results and of models: verdict, table, and details to be opened.
 
 The pieces are those of the page (`copartition.view.report`); all names are escaped there. Nothing is computed that
-takes long: no consensus is searched for, and no picture is drawn.
+takes long: no consensus is searched for, and no picture is drawn but that of a clustering, where matplotlib is there.
 """
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
@@ -34,6 +35,11 @@ from copartition.display import rounded
 from copartition.results import Draws, MeetingTimes, Replicates
 from copartition.results.meeting import quick_sentence
 from copartition.targets.base import Target
+from copartition.view.clusterings import GRADES, ClusteringLike, is_clustering
+from copartition.view.palette import SERIES
+from copartition.view.plots.of_clusterings import clusters
+from copartition.view.report.clustering import cluster_rows, doubtful_rows
+from copartition.view.report.pictures import svg_of
 from copartition.view.report.tables import ROWS, making_of, members_of, rows_of, unmet_of
 from copartition.view.report.templating import render
 
@@ -71,6 +77,7 @@ class Shown:
     head: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     folds: list[Fold] = field(default_factory=list)
+    picture: str = ""
 
 
 def html_of(thing: Any) -> str | None:
@@ -82,13 +89,13 @@ def html_of(thing: Any) -> str | None:
     shown = shown_of(thing)
     if shown is None:
         return None
-    return render("display.html", shown=shown, levels=LEVELS)
+    return render("display.html", shown=shown, levels=LEVELS, series=SERIES[1:])
 
 
 @singledispatch
 def shown_of(thing: Any) -> Shown | None:
     """Return what is shown of a thing; None if nothing but its name."""
-    return None
+    return _clustering(thing) if is_clustering(thing) else None
 
 
 @shown_of.register
@@ -212,6 +219,38 @@ def _consensus(c: Consensus) -> Shown:
         rows=rows,
         folds=[Fold("Points of each cluster, with the probability that each belongs there", clusters=members)],
     )
+
+
+def _clustering(c: ClusteringLike) -> Shown:
+    grade, against = GRADES[c.grade], [finding for finding in c.findings if finding.is_warning]
+    rows = [[cell for cell in row if cell is not None] for row in cluster_rows(c, ROWS)]
+    more = len(c.sizes) - len(rows)
+    head = ["cluster", "rows", "certainty", "what distinguishes it"][: len(rows[0])]
+    rows += [[f"… and {more:,} more", *[""] * (len(head) - 1)]] if more else []
+    doubts = Fold(
+        "The least certain rows", ["row", "cluster", "certainty", "or else in", "with probability"], doubtful_rows(c)
+    )
+    return Shown(
+        f"{grade.word}: {c.headline}",
+        grade.level,
+        [c.reason],
+        against,
+        list(dict.fromkeys(finding.advice for finding in against if finding.advice)),
+        head=head,
+        rows=rows,
+        folds=[*([doubts] if doubts.rows else []), Fold("The model", said=[*c.assumptions, *c.kinds, *c.notes])],
+        picture=_picture(c),
+    )
+
+
+def _picture(c: ClusteringLike) -> str:
+    """Return the rows of a clustering, as SVG; nothing where there is no matplotlib."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return ""
+    # Several clusterings may be on one page, where parts of pictures must not have the same names.
+    return svg_of(lambda ax: clusters(c, ax=ax), f"clusters{zlib.crc32(c.labels.tobytes()):x}", (5.0, 4.0))
 
 
 @shown_of.register

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 INK, MUTED, ACCENT = "#1b1e23", "#80868f", "#1f5f99"
+PAPER = "#fefefe"  # of halos and of what hides something: pages put their own background in its place
 SERIES = [INK, ACCENT, "#e67d02", "#a76679", "#6f2000", "#9cbf7d"]
 MORE = ["#9b6afb", "#36c9fd", "#797843", "#f0a3ba", "#3b1fe0"]
 DASHES: list[Any] = ["-", "--", "-.", ":", (0, (7, 2, 1, 2, 1, 2)), (0, (3, 1)), (0, (9, 4))]

@@ -8,6 +8,7 @@ from copartition.view.axes import plain_numbers
 from copartition.view.networks import adjacency, network
 from copartition.view.palette import ACCENT, INK, MUTED
 from copartition.view.plots.natural import natural
+from copartition.view.plots.of_clusterings import clusters, profile
 from copartition.view.plots.of_clusters import certainty, cluster_matrix, co_clustering, memberships
 from copartition.view.plots.of_laws import density, density_in_the_plane, hyperparameters, n_clusters
 from copartition.view.plots.of_models import evidence
@@ -23,6 +24,7 @@ __all__ = [
     "certainty",
     "chains",
     "cluster_matrix",
+    "clusters",
     "co_clustering",
     "density",
     "density_in_the_plane",
@@ -35,6 +37,7 @@ __all__ = [
     "natural",
     "network",
     "plain_numbers",
+    "profile",
     "running",
     "traces",
     "tuned",

@@ -15,7 +15,8 @@ from copartition.extras import needed
 from copartition.results import MeetingTimes, Replicates
 from copartition.validation import shorten
 from copartition.view.axes import SIZE, labelled
-from copartition.view.plots import of_clusters, of_laws, of_models, of_pairs
+from copartition.view.clusterings import is_clustering
+from copartition.view.plots import of_clusterings, of_clusters, of_laws, of_models, of_pairs
 from copartition.view.plots.of_replicates import bars, means, running
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def natural(e: Replicates, *, ax: Axes | None = None, **more: Any) -> Any:
 @singledispatch
 def drawn(thing: Any, *, ax: Axes | None = None, **more: Any) -> Axes:
     """Draw the natural picture of a result; return the axes."""
+    if is_clustering(thing):
+        return of_clusterings.clusters(thing, ax=ax, **more)
     raise TypeError(f"There is no picture of {shorten(thing)}.")
 
 

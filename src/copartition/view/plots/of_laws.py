@@ -9,13 +9,17 @@ import numpy as np
 from copartition.results import Replicates
 from copartition.targets.base import Target
 from copartition.targets.priors import prior_n_clusters
-from copartition.validation import finite_array, shorten
+from copartition.validation import confidence, finite_array, shorten
 from copartition.view.axes import axes_for, labelled
+from copartition.view.clusterings import ClusteringLike, check_clustering
 from copartition.view.palette import ACCENT, INK, MUTED
-from copartition.view.plots.of_replicates import bars, range_of
+from copartition.view.plots.of_replicates import bars, draw_bars, range_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+NUMBERS = 12  # of clusters, the most probable, that are drawn of a clustering
+UNLIKELY = 0.001  # probability below which a number of clusters is not among these
 
 
 def density(e: Replicates, *, ax: Axes | None = None, data: Any = None, truth: Any = None, level: float = 0.95) -> Axes:
@@ -84,33 +88,55 @@ def density_in_the_plane(e: Replicates, *, ax: Axes | None = None) -> Axes:
     return labelled(ax, "first column of the next point", "second column")
 
 
-def n_clusters(e: Replicates, *, posterior: Target | None = None, ax: Axes | None = None, level: float = 0.95) -> Axes:
+def n_clusters(
+    e: Replicates | ClusteringLike, *, posterior: Target | None = None, ax: Axes | None = None, level: float = 0.95
+) -> Axes:
     """Draw the posterior probabilities of the number of clusters with their intervals, and those of the prior.
 
     Parameters
     ----------
-    e : Replicates
-        Of ``n_clusters(most)``, alone or among others.
+    e : Replicates or Clustering
+        Of ``n_clusters(most)``, alone or among others; or what `cluster` returns.
     posterior : Target, optional
         The target, whose prior is drawn too.
     ax : matplotlib axes, optional
     level : float
         Of the intervals.
     """
-    laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("n_clusters(")]
-    if len(laws) != 1:
-        raise ValueError(f"e must have probabilities of numbers of clusters, as n_clusters(most=10), got {len(laws)}.")
-    counts = np.arange(1, len(laws[0].mean) + 1)
-    ax = bars(laws[0], ax=ax, level=level, names=[*map(str, counts[:-1]), f"> {counts[-2]}"])
+    law = None
     if posterior is not None:
         if posterior.prior is None:
             raise ValueError(f"posterior must have a prior to be drawn, got {shorten(posterior)}.")
         law = prior_n_clusters(posterior.prior, posterior.n_points)
-        before = np.append(law[1 : len(counts)], law[len(counts) :].sum())
-        before = np.pad(before, (0, len(counts) - len(before)))
-        ax.plot(counts, before, "o--", color=ACCENT, markersize=4, label="prior")
+    if not isinstance(e, Replicates):
+        numbers, mean, ends = _numbers_of(check_clustering(e), level)
+        ax = draw_bars(axes_for(ax), [str(k) for k in numbers], mean, ends, level, shares=True)
+        before = None if law is None else law[numbers]
+    else:
+        laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("n_clusters(")]
+        if len(laws) != 1:
+            raise ValueError(
+                f"e must have probabilities of numbers of clusters, as n_clusters(most=10), got {len(laws)}."
+            )
+        most = len(laws[0].mean) - 1
+        ax = bars(laws[0], ax=ax, level=level, names=[*[str(k) for k in range(1, most + 1)], f"> {most}"])
+        before = None if law is None else np.append(law[1 : most + 1], law[most + 1 :].sum())
+        before = None if before is None else np.pad(before, (0, most + 1 - len(before)))
+    if before is not None:
+        ax.plot(np.arange(1, len(before) + 1), before, "o--", color=ACCENT, markersize=4, label="prior")
         ax.legend(frameon=False)
     return labelled(ax, "number of clusters", "probability")
+
+
+def _numbers_of(c: ClusteringLike, level: float) -> tuple[list[int], np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Return the most probable numbers of clusters, their probabilities, and the ends of intervals within 0 to 1."""
+    from scipy.special import ndtri
+
+    likely = sorted(c.n_clusters, key=lambda k: -c.n_clusters[k])[:NUMBERS]
+    numbers = sorted(k for k in likely if c.n_clusters[k] >= UNLIKELY or k == likely[0])
+    mean = np.array([c.n_clusters[k] for k in numbers])
+    half = ndtri(0.5 + 0.5 * confidence(level)) * np.array([c.n_clusters_stderr[k] for k in numbers])
+    return numbers, mean, (np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0))
 
 
 def hyperparameters(

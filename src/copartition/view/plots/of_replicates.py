@@ -121,7 +121,15 @@ def bars(e: Replicates, *, ax: Axes | None = None, level: float = 0.95, names: S
     names = list(names) or list(e.components)
     if len(names) != len(e.components):
         raise ValueError(f"names must be {len(e.components)}, one a component, got {len(names)}.")
-    mean, (low, high) = e.mean, e.interval(level)
+    above = are_shares(e.functionals[0])
+    return labelled(draw_bars(ax, names, e.mean, e.interval(level), level, above), "", "posterior mean")
+
+
+def draw_bars(
+    ax: Axes, names: Sequence[str], mean: np.ndarray, ends: tuple[np.ndarray, np.ndarray], level: float, shares: bool
+) -> Axes:
+    """Draw bars at 1, 2, ... with intervals; of shares that go above 1 a line where they should end."""
+    low, high = ends
     places = np.arange(1, len(names) + 1)
     ax.bar(places, mean, color=MUTED, alpha=0.6, width=0.7, label="posterior")
     label = f"{100 * level:g} % interval" if np.isfinite(low).all() else ""
@@ -129,10 +137,10 @@ def bars(e: Replicates, *, ax: Axes | None = None, level: float = 0.95, names: S
     turn = 30 if max(map(len, names)) > 40 / len(names) else 0
     ax.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", parse_math=False)
     ax.set_ylim(*range_of(mean, low, high))
-    if are_shares(e.functionals[0]) and max(mean.max(), np.nanmax(high, initial=0.0)) > 1.0 + OUTSIDE:
+    if shares and max(mean.max(), np.nanmax(high, initial=0.0)) > 1.0 + OUTSIDE:
         ax.axhline(1.0, color=MUTED, lw=0.8, linestyle=":")
     ax.legend(frameon=False)
-    return labelled(ax, "", "posterior mean")
+    return ax
 
 
 def range_of(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:

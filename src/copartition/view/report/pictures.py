@@ -8,9 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from copartition.view.palette import INK, MUTED, SERIES
+from copartition.view.palette import INK, MUTED, PAPER, SERIES
 
-THEME = {MUTED: "var(--muted)", **{color: f"var(--series{number})" for number, color in enumerate(SERIES)}}
+THEME = {
+    MUTED: "var(--muted)",
+    PAPER: "var(--card)",
+    **{color: f"var(--series{number})" for number, color in enumerate(SERIES)},
+}
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -22,12 +26,13 @@ STYLE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a page, with its title and what it says."""
+    """A picture of a page, with its title and what it says; a wide one is not shrunk to narrow screens, but scrolls."""
 
     name: str
     title: str
     text: str
     svg: str
+    is_wide: bool = False
 
 
 def svg_of(draw: Callable[[Any], Any], name: str, size: tuple[float, float] = (5.0, 3.3)) -> str:
@@ -54,8 +59,8 @@ def svg_of(draw: Callable[[Any], Any], name: str, size: tuple[float, float] = (5
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # Groups are numbered from 1 in every picture; nothing refers to them. Width and height are the page's business.
-    svg = re.sub(r' id="[A-Za-z0-9]+_\d+"', "", svg)
+    # Groups are numbered in every picture, and nothing refers to them. Width and height are the page's business.
+    svg = re.sub(r' id="[A-Za-z0-9]+[_ ]\d+"', "", svg)
     svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg\b[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     for color, variable in THEME.items():

@@ -1,0 +1,303 @@
+# ruff: noqa: D102 - what the attributes of a clustering are is said where it is made
+"""What pictures, pages and displays ask of a clustering, and what they say of it in words.
+
+The class itself is made above the view, which knows it by its public attributes only: `ClusteringLike`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.findings import BAD, CAUTION, GOOD, Finding
+from copartition.display import rounded
+from copartition.extras import MissingPackageError
+from copartition.targets.base import Target
+from copartition.validation import shorten
+
+if TYPE_CHECKING:
+    import pandas
+
+SAID = 3  # columns that are named of a cluster
+WEAK = 0.3  # of what its best column separates a cluster, below which a column is not named
+NEAR, NEAR_OF_ALL = 0.5, 0.2  # of the spread within a cluster, or of all rows, by which a mean near that of all is off
+NARROW, BROAD = 0.6, 1.3  # of the spread of all rows: that within a cluster, from where on it is worth a word
+PLENTY = 1.5  # a share is told as what is there, not as what is lacking, if the latter is not so much clearer
+DOUBTED = 0.95  # certainty from which on a row is not listed as uncertain
+
+
+class ClusteringLike(Protocol):
+    """What is asked of a clustering: the public attributes of `copartition.Clustering`, which has their meaning."""
+
+    @property
+    def labels(self) -> np.ndarray: ...
+    @property
+    def certainty(self) -> np.ndarray: ...
+    @property
+    def probabilities(self) -> np.ndarray: ...
+    @property
+    def undecided(self) -> np.ndarray: ...
+    @property
+    def sizes(self) -> np.ndarray: ...
+    @property
+    def n_clusters(self) -> Mapping[int, float]: ...
+    @property
+    def n_clusters_stderr(self) -> Mapping[int, float]: ...
+    @property
+    def grade(self) -> str: ...
+    @property
+    def headline(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+    @property
+    def names(self) -> Sequence[Hashable]: ...
+    @property
+    def assumptions(self) -> Sequence[str]: ...
+    @property
+    def kinds(self) -> Sequence[str]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    @property
+    def scores(self) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def consensus(self) -> Consensus: ...
+    @property
+    def posterior(self) -> Target: ...
+    @property
+    def effort(self) -> float: ...
+    @property
+    def seed(self) -> Any: ...
+    @property
+    def work(self) -> Mapping[str, Any]: ...
+    def profile(self) -> pandas.DataFrame: ...
+    def separation(self) -> pandas.DataFrame: ...
+
+
+class Grade(NamedTuple):
+    """A grade in words: how pages colour it, what it is called, and what it means."""
+
+    level: str
+    word: str
+    meaning: str
+
+
+GRADES = {
+    "unbiased": Grade(
+        GOOD,
+        "Unbiased",
+        "The computation went on for long enough, and that was checked: what is left is random error, which is given "
+        "and shrinks with more effort.",
+    ),
+    "approximate": Grade(
+        CAUTION,
+        "Approximate",
+        "Runs from different starting points agree, but within the effort it could not be shown that they went on for "
+        "long enough: probabilities may be off by a little more than their errors say.",
+    ),
+    "unsettled": Grade(
+        BAD,
+        "Unsettled",
+        "Runs from different starting points do not agree: this is one of several answers, and its probabilities may "
+        "be far off.",
+    ),
+}
+
+
+def is_clustering(thing: Any) -> TypeGuard[ClusteringLike]:
+    """Tell whether something is a clustering, by what it can be asked; nothing is computed for that."""
+    return all(callable(getattr(thing, name, None)) for name in ("profile", "separation", "report"))
+
+
+def check_clustering(c: Any) -> ClusteringLike:
+    """Return a clustering if it is one."""
+    if not is_clustering(c):
+        raise TypeError(f"c must be what cluster returns, got {shorten(c)}.")
+    return c
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnProfile:
+    """What the rows of all clusters look like in one column of the table.
+
+    Attributes
+    ----------
+    name : hashable
+    levels : list
+        Categories; none of a column of numbers or counts.
+    mean : float64 array (clusters, levels or 1)
+        Means, rates, or shares of the levels.
+    of_all : float64 array (levels or 1)
+        The same of all rows.
+    sd : float64 array (clusters)
+        Standard deviation within clusters; NaN of categories, and where there is none.
+    spread : float
+        Standard deviation of all rows.
+    separates, separates_stderr : float64 array (clusters)
+        How much the column tells each cluster from the rest.
+    """
+
+    name: Hashable
+    levels: list[Any]
+    mean: np.ndarray
+    of_all: np.ndarray
+    sd: np.ndarray
+    spread: float
+    separates: np.ndarray
+    separates_stderr: np.ndarray
+
+
+# What pages, pictures and words share, as long as the clustering is there, which does not change.
+_profiles: WeakKeyDictionary[Any, list[ColumnProfile]] = WeakKeyDictionary()
+
+
+def profile_of(c: ClusteringLike) -> list[ColumnProfile]:
+    """Return the profiles of all columns, the most separating first; none where there are no columns, or no pandas."""
+    if c not in _profiles:
+        try:
+            profile, separation = c.profile(), c.separation()
+        except (TypeError, MissingPackageError):  # a network has no columns; without pandas there are no frames
+            return []
+        _profiles[c] = [
+            _column(c.sizes, name, profile.xs(name, level="column"), separation) for name in separation.index
+        ]
+    return _profiles[c]
+
+
+def values_of(c: ClusteringLike, column: ColumnProfile) -> np.ndarray:
+    """Return a column of numbers or counts of the table itself, NaN where a cell was not observed."""
+    posterior: Any = c.posterior  # a mixture, as there is a profile
+    cells = posterior.cells
+    place = [cells.label(j) for j in range(cells.shape[1])].index(column.name)
+    return np.asarray(cells.subset([place]).numbers()[:, 0])
+
+
+def _column(sizes: np.ndarray, name: Hashable, rows: pandas.DataFrame, separation: pandas.DataFrame) -> ColumnProfile:
+    levels = list(dict.fromkeys(rows.index.get_level_values("category")))
+    shape = len(sizes), len(levels)
+    mean, of_all, sd = (rows[kind].to_numpy(dtype=float).reshape(shape) for kind in ("estimate", "all_rows", "sd"))
+    weights = sizes / sizes.sum()
+    within = np.where(np.isfinite(sd[:, 0]), sd[:, 0], 0.0)
+    separates, errors = (
+        np.array([separation.loc[name, f"cluster {r}{more}"] for r in range(len(sizes))], dtype=float)
+        for more in ("", " stderr")
+    )
+    return ColumnProfile(
+        name,
+        [] if levels == [""] else levels,
+        mean,
+        of_all[0],
+        sd[:, 0],
+        float(np.sqrt(weights @ (within**2 + (mean[:, 0] - of_all[0, 0]) ** 2))),
+        separates,
+        errors,
+    )
+
+
+def distinguishing(c: ClusteringLike) -> list[str]:
+    """Return what distinguishes each cluster from the rest, in words.
+
+    The two or three columns that separate it most: where its mean lies, and that of all rows; or which category is
+    more, or less, frequent than among all rows. Empty where there is one cluster only, or where there are no columns,
+    as of a network, or no pandas to make tables with.
+
+    Parameters
+    ----------
+    c : Clustering
+
+    Returns
+    -------
+    list of str, one a cluster
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [[0, 9], [1, 8], [2, 9], [3, 7], [50, 8], [51, 9], [52, 8], [53, 7]]
+    >>> distinguishing(cp.cluster(data, cp.Gaussian(noise_sd=2, mean_sd=30), seed=1))
+    ['0 low (1, all 26)', '0 high (51, all 26)']
+    """
+    count = len(c.sizes)
+    columns = profile_of(c) if count > 1 else []
+    return ["; ".join(_in_words(column, r) for column in _telling(columns, r)) for r in range(count)]
+
+
+def _telling(columns: list[ColumnProfile], r: int) -> list[ColumnProfile]:
+    """Return the columns that separate a cluster most, by more than chance."""
+    sure = [column for column in columns if column.separates[r] > 2.0 * np.nan_to_num(column.separates_stderr[r])]
+    best = sorted(sure, key=lambda column: -column.separates[r])[:SAID]
+    return [column for column in best if column.separates[r] >= WEAK * best[0].separates[r]]
+
+
+def _in_words(column: ColumnProfile, r: int) -> str:
+    if column.levels:
+        level = _telling_level(column.mean[r] - column.of_all)
+        less = "only " if column.mean[r, level] < column.of_all[level] else ""
+        shares = f"{less}{percent(column.mean[r, level])} (all {percent(column.of_all[level])})"
+        return f"{column.name} {column.levels[level]} {shares}"
+    mean, of_all, sd = column.mean[r, 0], column.of_all[0], column.sd[r]
+    numbers = f"{rounded(mean, column.spread)}, all {rounded(of_all, column.spread)}"
+    off = abs(mean - of_all)
+    if not (off < NEAR * sd or off < NEAR_OF_ALL * column.spread):  # also where there is no sd
+        return f"{column.name} {'high' if mean > of_all else 'low'} ({numbers})"
+    if NARROW * column.spread < sd < BROAD * column.spread:
+        return f"{column.name} near the average ({numbers})"
+    kind = "scattered" if sd > column.spread else "close together"
+    spreads = f"standard deviation {rounded(sd, sd)}, all {rounded(column.spread, column.spread)}"
+    return f"{column.name} {kind} ({spreads})"
+
+
+def _telling_level(difference: np.ndarray) -> int:
+    """Return the level to speak of: one that is more frequent than among all rows, rather than one that is less so."""
+    return int(np.argmax(np.maximum(difference, -difference / PLENTY)))
+
+
+def percent(share: float) -> str:
+    """Return a share in words.
+
+    Examples
+    --------
+    >>> percent(0.987), percent(0.0004), percent(0.9996)
+    ('99 %', '< 1 %', '> 99 %')
+    """
+    if 0.0 < share < 0.005 or 0.995 <= share < 1.0:
+        return "< 1 %" if share < 0.5 else "> 99 %"
+    return f"{100.0 * share:.0f} %"
+
+
+class Doubtful(NamedTuple):
+    """A row of which it is not certain where it belongs: its name, and the next most probable cluster, if any."""
+
+    name: Hashable
+    cluster: int
+    certainty: float
+    undecided: bool
+    other: int | None
+    probability: float
+
+
+def doubtful(c: ClusteringLike, most: int = 20) -> list[Doubtful]:
+    """Return the least certain rows, the least certain first, as far as there is doubt of them."""
+    found = []
+    for n in np.argsort(c.certainty, kind="stable")[:most]:
+        if not c.certainty[n] < DOUBTED:
+            break
+        others = np.nan_to_num(np.array(c.probabilities[n], dtype=float), nan=-1.0)
+        others[c.labels[n]] = -1.0
+        other = int(np.argmax(others))
+        found.append(
+            Doubtful(
+                c.names[n],
+                int(c.labels[n]),
+                float(c.certainty[n]),
+                bool(c.undecided[n]),
+                other if others[other] >= 0.0 else None,
+                float(others[other]),
+            )
+        )
+    return found

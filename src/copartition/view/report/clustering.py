@@ -1,0 +1,177 @@
+"""The page about a clustering: how far it can be trusted, what the clusters are, and only then how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from copartition._version import __version__
+from copartition.diagnostics.consensus import Consensus
+from copartition.extras import needed
+from copartition.targets.network.model import BlockModel
+from copartition.validation import shorten
+from copartition.view import plots
+from copartition.view.axes import labelled
+from copartition.view.clusterings import (
+    DOUBTED,
+    GRADES,
+    ClusteringLike,
+    check_clustering,
+    distinguishing,
+    doubtful,
+    profile_of,
+)
+from copartition.view.plots.of_clusterings import color_of_cluster, profile_size
+from copartition.view.report.pictures import THEME, Picture, svg_of
+from copartition.view.report.templating import render
+
+SHOWN = 20  # clusters of the table that are seen at once
+LISTED = 500  # clusters that are listed at all
+WIDE = 5.6  # inches, from which on a picture has the whole width of the page
+NETWORK = 300  # vertices, up to which a network is drawn
+WORK = {
+    "chains": "Runs",
+    "steps": "Steps of each run",
+    "starts": "Where runs began",
+    "pairs": "Pairs of runs",
+    "pairs_met": "Pairs that met",
+    "meeting_mean": "Steps until a pair met, on average",
+    "share_of_budget": "Share of the allowed work that was done",
+}
+
+
+def write_clustering(c: ClusteringLike, path: str | Path, title: str | None = None) -> None:
+    """Write a page about a clustering: one HTML file that needs nothing else and asks for nothing from anywhere.
+
+    Parameters
+    ----------
+    c : Clustering
+        What `cluster` returns.
+    path : path
+        The file to be written.
+    title : str, optional
+        Head of the page; left out, it says how many rows there are.
+    """
+    c = check_clustering(c)
+    if title is None:
+        title = f"Clusters of {len(c.labels):,} {'vertices' if isinstance(c.posterior, BlockModel) else 'rows'}"
+    if not isinstance(title, str) or not title.strip():
+        raise TypeError(f"title must be a text, got {shorten(title)}.")
+    needed("matplotlib", by="A report")  # before anything is computed
+    Path(path).write_text(render("clustering.html", **_content(c, title)), encoding="utf-8")
+
+
+def _content(c: ClusteringLike, title: str) -> dict[str, Any]:
+    return {
+        "title": title,
+        "grade": GRADES[c.grade],
+        "headline": c.headline,
+        "reason": c.reason,
+        "clusters": _clusters(c),
+        "shown": SHOWN,
+        "pictures": _pictures(c),
+        "doubtful": doubtful_rows(c),
+        "sure": DOUBTED,
+        "assumptions": c.assumptions,
+        "kinds": [*c.kinds, *c.notes],
+        "scores": [
+            [one["component"], f"{one['score']:.3f}", f"{one['stderr']:.2g}", "chosen" if one["chosen"] else ""]
+            for one in c.scores
+        ],
+        "findings": c.findings,
+        "making": _making(c),
+    }
+
+
+def _clusters(c: ClusteringLike) -> list[dict[str, Any]]:
+    colors = (color_of_cluster(r) for r in range(len(c.sizes)))
+    return [
+        {"number": number, "size": size, "certainty": certain, "words": words, "color": THEME.get(color, color)}
+        for color, (number, size, certain, words) in zip(colors, cluster_rows(c, LISTED), strict=False)
+    ]
+
+
+def cluster_rows(c: ClusteringLike, most: int) -> list[tuple[str, str, str, str | None]]:
+    """Return number, size, certainty and what distinguishes it of the largest clusters; None where nothing is known."""
+    words = distinguishing(c)
+    found: list[tuple[str, str, str, str | None]] = []
+    for r, size in enumerate(c.sizes[:most]):
+        own = c.labels == r
+        open_rows = int(c.undecided[own].sum())
+        more = f" ({open_rows:,} undecided)" if open_rows else ""
+        said = words[r] if any(words) else None
+        found.append((f"{r}", f"{size:,}{more}", f"{c.certainty[own].mean():.2f}", said))
+    return found
+
+
+def doubtful_rows(c: ClusteringLike, most: int = 20) -> list[list[str]]:
+    """Return the table of the least certain rows."""
+    return [
+        [
+            str(row.name),
+            f"{row.cluster}" + (", undecided" if row.undecided else ""),
+            f"{row.certainty:.2f}",
+            "" if row.other is None else f"{row.other}",
+            "" if row.other is None else f"{row.probability:.2f}",
+        ]
+        for row in doubtful(c, most)
+    ]
+
+
+def _making(c: ClusteringLike) -> list[tuple[str, str]]:
+    work = [
+        (WORK.get(name, name.replace("_", " ").capitalize()), _number(value))
+        for name, value in c.work.items()
+        if value is not None
+    ]
+    made = [("Effort", f"{c.effort:g}"), ("Seed", str(c.seed)), *work]
+    return [
+        *made,
+        ("Fingerprint of the model and data", c.posterior.fingerprint),
+        ("Version", f"copartition {__version__}"),
+    ]
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(str(one).replace("_", " ") for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _together(consensus: Consensus, ax: Any) -> Any:
+    return labelled(plots.co_clustering(consensus, ax=ax), "rows, cluster by cluster", "rows, in the same order")
+
+
+def _pictures(c: ClusteringLike) -> list[Picture]:
+    drawn: list[tuple[str, str, Callable[..., Any], tuple[float, float]]] = []
+    columns = profile_of(c)
+    if columns:
+        numbers = sum(not column.levels for column in columns)
+        size = 5.0, 4.2 if numbers > 1 else max(3.0, profile_size(c, columns)[1])
+        text = "In the column of categories that separates the clusters most."
+        if numbers:
+            which = (
+                "the two columns of numbers that separate the clusters most" if numbers > 1 else "the column of numbers"
+            )
+            text = f"In {which}. The fainter a row, the less certain its cluster; open: undecided."
+        drawn.append(("The rows", text, partial(plots.clusters, c), size))
+    elif isinstance(c.posterior, BlockModel) and len(c.labels) <= NETWORK:
+        text = "Colours are clusters; the fainter a vertex, the less certain its cluster."
+        drawn.append(("The network", text, partial(plots.network, c.posterior, c.consensus), (5.6, 4.6)))
+    text = "How likely each number of clusters is, with the error of the computation."
+    drawn.append(("How many clusters", text, partial(plots.n_clusters, c), (5.0, 3.3)))
+    if columns:
+        text = "Means of numbers and shares of categories, those that separate the clusters most on the left."
+        drawn.append(("What the clusters are like", text, partial(plots.profile, c), profile_size(c, columns)))
+    text = "How often two rows are in one cluster: a dark square is a cluster that holds together, and grey outside of "
+    text += "the squares is where clusters might be one."
+    drawn.append(("Which rows are together", text, partial(_together, c.consensus), (5.0, 4.2)))
+    return [_picture(f"picture{i}", *one) for i, one in enumerate(drawn)]
+
+
+def _picture(name: str, title: str, text: str, draw: Callable[..., Any], size: tuple[float, float]) -> Picture:
+    return Picture(name, title, text, svg_of(lambda ax: draw(ax=ax), name, size), is_wide=size[0] > WIDE)
