@@ -27,7 +27,8 @@ from copartition.targets.kinds.hyper import HYPER_FIELDS
 from copartition.targets.kinds.known import KNOWN
 from copartition.targets.kinds.tied import TIED
 from copartition.targets.kinds.wishart import WISHART, base_of, distance_of, is_lost, let_go, log_density_of
-from copartition.targets.members.base import ColumnGroup, MembersOf
+from copartition.targets.members.groups import ColumnGroup
+from copartition.targets.members.table import MembersOf
 from copartition.targets.mixture import Component, Prepared
 
 of_wishart, of_gamma, of_known = wishart.log_predictive_of, gamma.log_predictive_of, known.log_predictive_of

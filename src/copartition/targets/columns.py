@@ -12,7 +12,7 @@ from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
 from copartition.targets.discrete import CategoryComponent, category_blocks
 from copartition.targets.kinds import block
-from copartition.targets.members.base import ColumnGroup
+from copartition.targets.members.groups import ColumnGroup
 from copartition.targets.mixture import Component
 from copartition.validation import shorten
 

@@ -13,8 +13,8 @@ from copartition.targets.blocks import BlockComponent, equal_columns
 from copartition.targets.cells import Cells
 from copartition.targets.kinds import discrete
 from copartition.targets.kinds.block import BlockArrays
-from copartition.targets.members.base import ColumnGroup, column_by_column
 from copartition.targets.members.discrete import AnswerColumn, CategoryColumn, CountColumn, CountPrior
+from copartition.targets.members.groups import ColumnGroup, column_by_column
 from copartition.validation import column_array, plain, positive_array, shorten
 
 MOST_CELLS = 200_000_000  # of rows times categories: more do not fit into a machine

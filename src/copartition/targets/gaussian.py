@@ -34,7 +34,7 @@ from copartition.targets.hooks import log_merge, log_predictive
 from copartition.targets.kinds import known, tied_hyper
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SPREAD, WEIGHT
-from copartition.targets.members.base import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members.groups import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.mixture import Prepared
 from copartition.targets.shared_noise import SharedNoise, statistics_of

@@ -27,7 +27,7 @@ from copartition.targets.kinds import gamma, wishart, wishart_numbers
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SCALE, WEIGHT
 from copartition.targets.laws import NODES
-from copartition.targets.members.base import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members.groups import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.members.student import StudentColumn, StudentPrior, StudentRows
 from copartition.targets.unknown_prior import known_or_start, laws_in, mean_grids, scale_grid, weight_grid
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten

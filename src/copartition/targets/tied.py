@@ -23,7 +23,7 @@ from copartition.targets.kinds import tied_hyper as numbers
 from copartition.targets.kinds.block import BlockArrays
 from copartition.targets.kinds.hyper import MEAN, SCALE, SPREAD, WEIGHT
 from copartition.targets.laws import Gamma, InverseGamma
-from copartition.targets.members.base import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members.groups import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.shared_noise import SharedNoise, statistics_of
 from copartition.targets.unknown import Drawn

@@ -9,6 +9,6 @@ data.
 The formulas are in `student` (means and variances unknown), `normal` (means unknown) and `discrete`.
 """
 
-from copartition.targets.members.base import Column, Members, MembersOf, NewRows
+from copartition.targets.members.table import Column, Members, MembersOf, NewRows
 
 __all__ = ["Column", "Members", "MembersOf", "NewRows"]

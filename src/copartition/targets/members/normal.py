@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.targets.members.base import Moments, Predictive
+from copartition.targets.members.groups import Moments, Predictive
 from copartition.targets.members.joint import Elliptical
 from copartition.targets.members.statistics import of_column
 

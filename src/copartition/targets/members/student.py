@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.targets.members.base import Moments, Predictive
+from copartition.targets.members.groups import Moments, Predictive
 from copartition.targets.members.joint import Elliptical, quadratic_form
 from copartition.targets.members.statistics import ColumnStatistics, around_mean, of_column, sorted_by
 
@@ -185,7 +185,7 @@ class StudentRows(Predictive):
         alone, clusters = np.repeat(sizes == 1, sizes), self._rows_of_clusters()
         result = np.empty(len(self.rows))
         result[alone] = self._density_given(self.rows[:0], self.rows[alone])
-        for k in np.flatnonzero(sizes > 1):
+        for k in np.flatnonzero(sizes > 1).tolist():
             result[self.ends[k] - sizes[k] : self.ends[k]] = self._left_out_of(k, clusters[k])
         found = np.empty(len(result))
         found[self.order] = result
