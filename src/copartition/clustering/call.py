@@ -195,8 +195,10 @@ def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, whe
             data = BlockModel(data, known=known) if prior is None else BlockModel(data, prior=prior, known=known)
         return Question(data, None, [], data)
     if not is_named:
-        table = _cells(data)
-        return Question(Mixture(table, component, prior, known=known), None, [], data)
+        posterior = Mixture(_cells(data), component, prior, known=known)
+        if isinstance(data, Kinds):
+            posterior.names = data.names
+        return Question(posterior, None, [], data)
     kinds = data if isinstance(data, Kinds) else recognise(data)
     name, scores = component, []
     if component == "auto":
