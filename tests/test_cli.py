@@ -48,6 +48,15 @@ def test_estimate_prints_a_table(table):
     assert "largest_clusters(2)[1]" in result.output
 
 
+def test_without_replicates_a_run_stops_by_itself(table, tmp_path):
+    asked = ["estimate", table, *MODEL, "--lag", "2", "--burn-in", "1", "--min-sweeps", "40", "--json"]
+    made_by = json.loads(call(*asked).stdout)["made_by"]
+    assert made_by["wanted"] == 100
+    assert made_by["precision"]["by_default"]
+    made_by = json.loads(call(*asked, "--keep", "2", "--store", tmp_path / "run.db").stdout)["made_by"]
+    assert made_by["wanted"] == 200
+
+
 def test_json_is_what_the_package_gives(table):
     result = call(
         "estimate", table, "--columns", "x", *MODEL, *SHORT, "--seed", "3", "--functional", "n_clusters", "--json"

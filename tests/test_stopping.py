@@ -10,15 +10,17 @@ import pytest
 import copartition as cp
 import naive
 import small
+from copartition.diagnostics.findings import GOOD
 from copartition.runs.stopping import FIRST, UntilPrecise, stopping_rule
 
 
 class Values:
-    """Values of replicates, as a rule sees them; `sizes` are those of the functionals."""
+    """Values of replicates, as a rule sees them, of functionals of these `sizes`; `shares` says which are shares."""
 
-    def __init__(self, values, sizes=(1,)):
+    def __init__(self, values, sizes=(1,), shares=()):
         self.values = values
         self.sizes = sizes
+        self.shares = set(shares)
         self.count = len(values)
 
     def moments(self):
@@ -51,6 +53,79 @@ def test_relative_precision_is_to_the_largest_of_each_functional():
     assert both._needed(Values(values, [1, 2])) == pytest.approx(max(values.var(axis=0, ddof=1)) / 0.005**2)
 
 
+def test_ordinary_precision_is_absolute_for_shares_and_relative_for_all_else():
+    rule = stopping_rule(None, None, None)
+    assert rule.next(Values(np.zeros((0, 1)))) == 100
+    noise = np.random.default_rng(1).normal(size=(100, 1))
+    variance = noise.var(ddof=1)
+    rare = Values(0.001 + 0.05 * noise, shares=[0])  # a standard error of 0.005, which is five times the mean
+    assert rule.next(rare) is None
+    wider = 0.15 * noise
+    assert rule.next(Values(wider, shares=[0])) == int(1.02 * variance * 0.15**2 / 0.01**2)
+    counted = Values(1000.0 + 50.0 * noise)  # a standard error of 5, which is 0.5 % of the mean
+    assert rule.next(counted) is None
+    both = np.hstack([1000.0 + 150.0 * noise, wider / 3])
+    assert rule.next(Values(both, [1, 1], shares=[1])) == pytest.approx(1.02 * 225 * variance, rel=0.05)
+    assert rule.next(Values(np.zeros((100, 1)))) is None  # a constant is known at once, also where it is 0
+
+
+def test_ordinary_precision_is_given_up_at_a_thousand_replicates():
+    rule = stopping_rule(None, None, None)
+    values = np.random.default_rng(1).normal(size=(1000, 1))
+    assert [rule.next(Values(values[:count], shares=[0])) for count in (100, 400, 1000)] == [400, 1000, None]
+    assert not rule.outcome(Values(values, shares=[0]))["precision"]["reached"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "replicates"), [((None, None, None), 1000), ((None, 0.1, None), 200), ((7, None, None), 7)]
+)
+def test_memory_is_looked_at_for_as_many_replicates_as_are_foreseen(asked, replicates):
+    assert stopping_rule(*asked).foreseen == replicates
+
+
+def test_where_nothing_is_asked_for_precision_is_ordinary_and_there_is_an_interval():
+    target, _ = small.scalar()
+    functionals = [cp.n_clusters(), cp.largest_clusters(2), cp.co_clustering()]
+    e = cp.estimate(target, functionals, seed=1, **QUICK)
+    number, shares, together = e.parts()
+    assert number.stderr[0] <= 0.01 * number.mean[0]
+    assert max(shares.stderr.max(), together.stderr.max()) <= 0.01
+    assert number.stderr[0] > 0.01  # which is asked of shares only
+    assert np.isfinite(e.interval()).all()
+    assert e.made_by["precision"] == {
+        "target_stderr": 0.01,
+        "target_relative": 0.01,
+        "reached": True,
+        "by_default": True,
+    }
+    fixed = cp.estimate(target, functionals, replicates=1000, seed=1, **QUICK)
+    assert 100 < len(e.values) < 1000
+    assert np.array_equal(e.values, fixed.values[: len(e.values)])
+    assert "precision" not in fixed.made_by
+    easy = cp.estimate(target, cp.largest_clusters(2), seed=1, **QUICK)
+    assert len(easy.values) == 100
+    assert np.isfinite(easy.interval()).all()
+
+
+def test_partitions_are_drawn_until_a_consensus_has_replicates_enough():
+    target, _ = small.scalar()
+    d = cp.draw(target, cp.largest_clusters(2), settings=None, seed=1, **QUICK)
+    assert len(d.run.values) == 200
+    c = cp.consensus(d)
+    assert len(c.estimate.met) == 100
+    assert not any("FEW REPLICATES" in warning for warning in c.estimate.warnings)
+
+
+def test_a_default_that_is_not_reached_is_no_warning():
+    target, _ = small.scalar()
+    e = cp.estimate(target, cp.n_clusters(5), burn_in=0, min_sweeps=0, lag=1, seed=1)
+    assert len(e.values) == 1000
+    assert not e.made_by["precision"]["reached"]
+    (finding,) = [finding for finding in e.findings if "1,000 replicates at the latest" in finding.text]
+    assert finding.level == GOOD
+    assert "PRECISION" not in str(e)
+
+
 def test_precision_is_reached_and_no_more_is_run_than_needed():
     target, _ = small.scalar()
     e = cp.estimate(target, cp.n_clusters(), target_stderr=0.02, seed=1, **QUICK)
@@ -68,9 +143,10 @@ def test_a_limit_to_replicates_is_kept_and_told():
     assert "PRECISION NOT REACHED" in str(e)
 
 
-def test_same_replicates_on_any_executor_and_after_interruption(tmp_path):
+@pytest.mark.parametrize("asked", [{"target_stderr": 0.03}, {}])
+def test_same_replicates_on_any_executor_and_after_interruption(asked, tmp_path):
     target, _ = small.scalar()
-    call = {"target_stderr": 0.03, "seed": 1, **QUICK}
+    call = {"seed": 1, **asked, **QUICK}
     plain = cp.estimate(target, cp.n_clusters(), **call)
     with ThreadPoolExecutor(1) as executor:
         other = cp.estimate(target, cp.n_clusters(), executor=executor, **call)
@@ -100,8 +176,9 @@ def test_progress_is_told_the_growing_number():
     assert seen[-1][0] == seen[-1][1] > FIRST
 
 
+@pytest.mark.parametrize("asked", [{"target_stderr": 0.02}, {}])
 @pytest.mark.parametrize(("runs", "least", "most"), [(60, 49, 60), pytest.param(200, 180, 199, marks=pytest.mark.long)])
-def test_intervals_cover_as_often_as_they_say_after_stopping(runs, least, most):
+def test_intervals_cover_as_often_as_they_say_after_stopping(runs, least, most, asked):
     """95 % intervals cover at least 49 of 60, but for 3e-5 of all seeds, and 180 to 199 of 200, but for 0.12 %.
 
     More in evidence/.
@@ -111,7 +188,7 @@ def test_intervals_cover_as_often_as_they_say_after_stopping(runs, least, most):
     exact = float(law @ np.array([len(set(state)) for state in states]))
     covered = 0
     for seed in range(runs):
-        e = cp.estimate(target, cp.n_clusters(), target_stderr=0.02, seed=seed, **QUICK)
+        e = cp.estimate(target, cp.n_clusters(), seed=seed, **asked, **QUICK)
         low, high = e.interval()
         covered += low[0] <= exact <= high[0]
     assert least <= covered <= most

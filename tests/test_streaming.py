@@ -10,6 +10,7 @@ import textwrap
 import time
 import tracemalloc
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from copartition.names import Names
 from copartition.results import sums as sums_module
 from copartition.results.store import Store
 from copartition.runs import keeping, memory, streaming
+from copartition.runs.stopping import stopping_rule
 from test_estimator import growing
 
 COUNT = 3 if JIT_DISABLED else 60
@@ -378,16 +380,17 @@ def assert_of_its_replicates(e, target, functionals, settings):
     assert np.array_equal(e.meeting_times, kept.meeting_times[e.numbers])
 
 
-def test_a_precision_is_reached_with_the_same_replicates_in_one_call_or_two(tmp_path, monkeypatch):
+@pytest.mark.parametrize("asked", [{"target_stderr": 0.04, "replicates": 5000}, {}])
+def test_a_precision_is_reached_with_the_same_replicates_in_one_call_or_two(asked, tmp_path, monkeypatch):
     """A call that is given up between two looks: the next one ends what was begun before it looks."""
-    monkeypatch.setattr("copartition.runs.stopping.FIRST", 50)
+    monkeypatch.setattr("copartition.runs.estimating.stopping_rule", lambda *a: replace(stopping_rule(*a), first=50))
     monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 2)
     path, target = tmp_path / "run.db", small.scalar()[0]
     functionals = [cp.co_clustering(keep_values=False)]
-    asked = {"target_stderr": 0.04, "replicates": 5000, **SETTINGS}
+    asked = asked | SETTINGS | ({} if asked else {"burn_in": 4, "min_sweeps": 30, "lag": 4})
     expected = cp.estimate(target, functionals, **asked)
     assert expected.made_by["precision"]["reached"]
-    assert np.all(expected.stderr <= asked["target_stderr"])
+    assert np.all(expected.stderr <= expected.made_by["precision"]["target_stderr"])
     looks = []
 
     def interrupt(done, total, *_):

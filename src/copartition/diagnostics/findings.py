@@ -389,7 +389,16 @@ def _number(e: Replicates) -> list[Finding]:
             "so few it may miss far more often than it says."
         )
         found.append(Finding(CAUTION, "Few replicates", text, f"Run at least {FEWEST_FOR_INTERVAL} replicates."))
-    if not e.made_by.get("precision", {}).get("reached", True):
+    precision = e.made_by.get("precision", {"reached": True})
+    if not precision["reached"] and precision.get("by_default"):
+        text = (
+            f"Where nothing else is asked for, a run stops at {len(e.values):,} replicates at the latest; not all "
+            f"standard errors are at most {precision['target_stderr']:g} (of probabilities and shares) or "
+            f"{100 * precision['target_relative']:g} % (of all else). Ask for replicates or target_stderr where they "
+            "should be smaller."
+        )
+        found.append(Finding(GOOD, "Precision", text))
+    elif not precision["reached"]:
         text = "The precision that was asked for was not reached with as many replicates as there may be."
         found.append(Finding(CAUTION, "Precision not reached", text, "Raise replicates."))
     return found

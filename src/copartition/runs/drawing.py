@@ -17,6 +17,7 @@ from copartition.display import Displayed
 from copartition.functionals import Functional, largest_clusters, n_clusters
 from copartition.names import Names
 from copartition.results.partitions import Partitions
+from copartition.results.replicates import FEWEST_FOR_INTERVAL
 from copartition.runs.asking import expectations
 from copartition.runs.choice import How, check_how, choose, make_job
 from copartition.runs.estimating import run_until
@@ -298,7 +299,9 @@ def draw(
         What is estimated from all sweeps meanwhile, up to four. Left out, the number of clusters and the shares of the
         three largest. It also guides the pilot, and is what chains from other starts are compared by.
     replicates : int, optional
-        Number of independent pairs of chains, 1000 if left out; the most there may be if a precision is asked for.
+        Number of independent pairs of chains; the most there may be if a precision is asked for. Left out, as many as
+        ordinary precision of `functional` takes (see `estimate`), at least 200, so that `consensus` has 100 to choose
+        by and 100 to judge by, and at most 1000.
     per_replicate : int
         Partitions that are kept of each replicate, evenly spaced; besides, those that correct it, if any do.
     target_stderr : float, optional
@@ -332,7 +335,7 @@ def draw(
     array([0, 0, 1])
     """
     check_how(draw, how)
-    rule = stopping_rule(replicates, target_stderr, target_relative)
+    rule = stopping_rule(replicates, target_stderr, target_relative, fewest=2 * FEWEST_FOR_INTERVAL)
     if not callable(progress):
         flag("progress", progress)
     wanted = [n_clusters(), largest_clusters(3)] if functional is None else functional

@@ -30,7 +30,7 @@ from copartition.runs.patience import Patience
 from copartition.runs.progress import Monitor, Watch, bar_for
 from copartition.runs.replicates import Failure, Job
 from copartition.runs.schedule import Schedule
-from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
+from copartition.runs.stopping import FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.workers import Where, lasting, workers_for
 from copartition.targets.base import Target
 from copartition.validation import flag
@@ -76,7 +76,8 @@ def estimate(
     functional : Functional or sequence of Functional
         What is estimated, for instance ``largest_clusters(3)``; up to four in one run.
     replicates : int, optional
-        Number of independent pairs of chains, 1000 if left out; the most there may be if a precision is asked for.
+        Number of independent pairs of chains; the most there may be if a precision is asked for. Left out, as many as
+        ordinary precision takes, see Notes, at most 1000.
     target_stderr : float, optional
         Run until the standard errors of all components are this small.
     target_relative : float, optional
@@ -122,6 +123,16 @@ def estimate(
     -------
     Estimate
 
+    Notes
+    -----
+    Ordinary precision, where neither `replicates` nor a precision is given, is a standard error of at most 0.01 for
+    every probability and every share, and for all other components of at most 1 % of the largest mean of their
+    functional. The run looks at 100 replicates first and never stops before, because there is no interval from fewer
+    (`Estimate.interval`); what it then still needs is predicted from their variance. At 1000 it stops in any case.
+
+    A run that stops when it is precise enough is a little biased, by less than a tenth of a standard error. For an
+    estimate that is unbiased to the letter give a number of replicates.
+
     Examples
     --------
     >>> import copartition as cp
@@ -130,6 +141,9 @@ def estimate(
     >>> e.values.shape, e.censored
     ((400, 1), 0)
     >>> low, high = e.interval(0.95)
+    >>> e = cp.estimate(posterior, cp.n_clusters(), burn_in=5, min_sweeps=50, lag=5, seed=1)
+    >>> bool(e.stderr[0] < 0.01 * e.mean[0])
+    True
     """
     check_how(estimate, how)
     rule = stopping_rule(replicates, target_stderr, target_relative)
@@ -165,7 +179,7 @@ def run_until(
     executor, store, progress
         See `estimate`.
     """
-    check_memory(job, rule.most if isinstance(rule, FixedNumber) else FIRST)
+    check_memory(job, rule.foreseen)
     description = describe(job, choice.init)
     opened = Store(store, description) if store is not None else None
     try:

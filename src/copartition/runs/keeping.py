@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from copartition.answers import Estimate
-from copartition.names import Names
+from copartition.names import Names, are_shares
 from copartition.results import Outcomes
 from copartition.results.partitions import Partitions
 from copartition.results.replicates import Moments, moments_by_chunk
@@ -39,6 +39,11 @@ class Seen:
     def count(self) -> int:
         """How many."""
         return len(self.outcomes.indices)
+
+    @property
+    def shares(self) -> set[int]:
+        """The numbers of the functionals whose components are probabilities or shares."""
+        return {number for number, about in enumerate(self.description["functionals"]) if are_shares(about)}
 
     def moments(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield, for some components of one functional at a time, its number, and their means and variances."""
