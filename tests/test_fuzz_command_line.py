@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import tempfile
@@ -127,7 +128,34 @@ def test_any_words_on_the_command_line(command, options):
         check([command, str(path), *short, *quick, *lag, *words])
 
 
-@pytest.mark.parametrize("command", ["estimate", "meet", "tune", "report", "export"])
+OF_CLUSTER = [
+    "--columns", "--drop", "--id", "--as", "--missing", "--component", "--effort", "--loss", "--seed", "--threads",
+    "--rep", "--n-pcs", "--report", "-o", "--rate", "--kinds", "--known",
+]  # fmt: skip
+OTHER_WORDS = ["full", "diagonal", "x=skip", "y=category", "0.001", "1e-3", "binder", "o.csv", "o.parquet", "a/b.csv"]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.one_of(st.just(GOOD), st.binary(max_size=60), TABLES.map(lambda rows: "\n".join(map(",".join, rows)).encode())),
+    st.lists(st.tuples(st.sampled_from(OF_CLUSTER), st.one_of(st.sampled_from(OTHER_WORDS), VALUES)), max_size=3),
+)
+@example(GOOD, [])
+@example(GOOD, [("--id", "sex"), ("--drop", "x,x")])
+@example(GOOD, [("--drop", "x,y,sex")])
+@example(b"x\n1\n", [])
+@example(b"x,y\n1.5,2\n,\n2.5,7\n", [])
+@example(b"x\n1e308\n-1e308\n1.5\n", [])
+def test_any_table_and_any_words_for_clusters(content, options):
+    words = [word for pair in options for word in pair]
+    if any("\0" in word for word in words):  # no shell can pass it on
+        return
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("table.csv").write_bytes(content)
+        check(["cluster", "table.csv", "--component", "diagonal", "--threads", "1", *words, "--effort", "0.001"])
+
+
+@pytest.mark.parametrize("command", ["cluster", "estimate", "meet", "tune", "report", "export"])
 @pytest.mark.parametrize("name", ["", ".", "nowhere/at/all.csv", "x" * 300 + ".csv", "-.csv"])
 def test_files_that_are_none(command, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -27,6 +27,7 @@ FORMATS = (".csv", ".parquet")
 OF_FILES = {"columns": "--columns", "drop": "--drop", "kinds": "--as", "missing": "--missing", "id_column": "--id"}
 OF_CELLS = {"rep": "--rep", "n_pcs": "--n-pcs"}
 COMPONENT = {"component": "--component"}
+ELSEWHERE = {"normal": "full", "nig": "diagonal"}  # what other commands, and findings, call components
 LOSSES = ("vi", "binder")
 
 
@@ -123,7 +124,7 @@ def cluster(output: str | None, report: str | None, effort: float, as_json: bool
         click.echo("", err=as_json)
         how = {"effort": effort, "loss": options["loss"], "seed": options["seed"], "executor": executor}
         if options["component"] is not None:
-            how["component"] = options["component"]
+            how["component"] = ELSEWHERE.get(options["component"], options["component"])
         try:
             c = cp.cluster(asked.data, progress=True, **how)
         except KeyboardInterrupt:
@@ -296,18 +297,18 @@ def _said_of_id(note: str, name: str) -> str:
 
 def _names_in(cells: Sequence[Any], column: str) -> list[Any]:
     """Return the names of rows; refuse two that are the same, and none."""
-    names: dict[str, int] = {}
-    for row, cell in enumerate(cells):
-        name = "" if is_missing(cell) else str(cell).strip()
-        if not name:
-            raise ValueError(f"--id must be a column with a name in every row, got none in {column!r}, row {row + 1}.")
-        if name in names:
+    texts = ["" if is_missing(cell) else str(cell).strip() for cell in cells]
+    if "" in texts:
+        row = texts.index("") + 1
+        raise ValueError(f"--id must be a column with a name in every row, got none in {column!r}, row {row}.")
+    first: dict[str, int] = {}
+    for row, name in enumerate(texts):
+        if first.setdefault(name, row) != row:
             raise ValueError(
-                f"--id must be a column with different names in all rows, got {name!r} in rows {names[name] + 1} and "
+                f"--id must be a column with different names in all rows, got {name!r} in rows {first[name] + 1} and "
                 f"{row + 1} of {column!r}."
             )
-        names[name] = row
-    return list(names)
+    return texts
 
 
 def _about(called: str, count: int, found: datasets.Kinds) -> str:
