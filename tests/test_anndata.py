@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from scipy.sparse import csr_matrix, issparse
 
 import copartition as cp
-from copartition import front
+from bernoulli import Bernoulli
+from copartition import anndata as door
 from copartition.anndata import cluster
 from copartition.cli import main
 from copartition.display import rounded
-from copartition.runs.workers import Where
 
-FEW = {"max_replicates": 20, "target_stderr": None}
+pytestmark = pytest.mark.filterwarnings("ignore:copartition.anndata.cluster. the answer is:UserWarning")  # of so little
+
+LITTLE = {"component": "diagonal", "effort": 0.001}
 
 
 def cells(n_columns=3):
@@ -24,6 +27,7 @@ def cells(n_columns=3):
     table = np.concatenate([rng.normal(-3, 0.7, (8, n_columns)), rng.normal(3, 0.7, (12, n_columns))])
     table = np.concatenate([table, np.zeros((1, n_columns))])
     adata = anndata.AnnData(csr_matrix(np.maximum(rng.poisson(2.0, (21, 5)), 0).astype(np.float32)))
+    adata.obs_names = [f"cell{i}" for i in range(21)]
     adata.obsm["X_pca"] = table.astype(np.float32)
     return adata
 
@@ -31,7 +35,7 @@ def cells(n_columns=3):
 @pytest.fixture(scope="module")
 def clustered():
     adata = cells()
-    assert cluster(adata, **FEW) is None
+    assert cluster(adata, effort=0.001) is None
     return adata
 
 
@@ -39,57 +43,88 @@ def test_what_is_added(clustered):
     obs = clustered.obs
     assert obs["copartition"].cat.categories.tolist()[:2] == ["0", "1"]
     assert obs["copartition"].tolist()[:20] == ["1"] * 8 + ["0"] * 12  # the largest first
-    counts = obs["copartition"].value_counts()
-    assert counts.tolist() == sorted(counts, reverse=True)
     assert obs["copartition_certainty"].between(0, 1).all()
     assert obs["copartition_certainty"].iloc[20] < obs["copartition_certainty"].iloc[:20].min()
     assert (obs["copartition_certainty_stderr"] >= 0).all()
+    assert obs["copartition_undecided"].tolist() == (obs["copartition_certainty"] < 0.5).tolist()
+    assert clustered.obsm["copartition_probabilities"].shape == (21, obs["copartition"].nunique())
     similarity = clustered.obsp["copartition_similarity"]
     assert issparse(similarity)
     assert similarity.dtype == np.float32
     assert abs(similarity - similarity.T).max() == 0
     assert similarity.data.min() >= 0.01
     about = clustered.uns["copartition"]
+    assert about["grade"] in ("unbiased", "approximate")
+    assert "pairs of coupled chains" in about["reason"]
+    assert about["headline"].startswith(f"{obs['copartition'].nunique()} clusters (P = ")
+    assert about["n_clusters"]["probability"].sum() == pytest.approx(1.0, abs=0.01)
     assert about["params"]["use_rep"] == "X_pca"
-    assert "NormalInverseGamma" in about["params"]["component"]
-    assert np.isnan(about["n_clusters"]["interval"]).all()  # of 40 replicates there is none
-    assert about["pairs"] == {"run": 40, "not_met": 0, "most_sweeps": about["pairs"]["most_sweeps"]}
-    assert about["converged"]
+    assert about["work"]["pairs"] >= about["work"]["pairs_met"]
     assert about["versions"]["copartition"] == cp.__version__
     assert any("concentration" in sentence for sentence in about["assumptions"])
+    assert set(about["profile"]["column"]) == set(about["separation"]["column"]) == {"pca1", "pca2", "pca3"}
+    assert set(about["scores"]["component"]) == {"full", "tied", "diagonal"}
 
 
 def test_it_survives_a_file(clustered, tmp_path):
     clustered.write_h5ad(tmp_path / "cells.h5ad")
     back = anndata.read_h5ad(tmp_path / "cells.h5ad")
-    assert back.obs["copartition"].tolist() == clustered.obs["copartition"].tolist()
-    assert back.uns["copartition"]["n_clusters"]["mean"] == clustered.uns["copartition"]["n_clusters"]["mean"]
-    assert back.uns["copartition"]["assumptions"].tolist() == clustered.uns["copartition"]["assumptions"].tolist()
-    assert bool(back.uns["copartition"]["converged"])
+    pd.testing.assert_frame_equal(back.obs, clustered.obs)
+    was, about = clustered.uns["copartition"], back.uns["copartition"]
+    assert set(about) == set(was)
+    assert (about["grade"], about["reason"]) == (was["grade"], was["reason"])
+    assert about["n_clusters"]["probability"].tolist() == was["n_clusters"]["probability"].tolist()
+    assert about["assumptions"].tolist() == was["assumptions"].tolist()
+    for name in ("profile", "separation", "scores"):
+        pd.testing.assert_frame_equal(about[name], was[name], check_index_type=False, check_names=False)
     assert abs(back.obsp["copartition_similarity"] - clustered.obsp["copartition_similarity"]).max() == 0
 
 
-def test_a_copy_leaves_the_original_alone():
+def test_it_is_the_one_call_and_a_copy_leaves_the_original_alone():
     adata = cells()
-    found = cluster(adata, key_added="mine", n_pcs=2, n_jobs=-1, copy=True, **FEW)
-    assert "mine" in found.obs
+    found = cluster(adata, key_added="mine", n_pcs=2, n_jobs=-1, copy=True, **LITTLE)
     assert list(adata.obs) == []
     assert found.uns["mine"]["params"]["n_pcs"] == 2
-    data = cells().obsm["X_pca"][:, :2].astype(float)
-    posterior = cp.Mixture(data, front.component_of("diagonal", data))
-    again = front.cluster_rows(posterior, data, front.Asked(**FEW), Where(None, False, 0))
-    assert np.array_equal(found.obs["mine_certainty"], np.clip(again.consensus.belongs, 0, 1))
+    c = cp.cluster(adata.obsm["X_pca"][:, :2].astype(float), **LITTLE)
+    assert found.obs["mine"].tolist() == [str(k) for k in c.labels]
+    assert np.array_equal(found.obs["mine_certainty"], c.certainty)
+    assert np.array_equal(found.obsm["mine_probabilities"], c.probabilities)
 
 
-def test_where_pairs_do_not_meet_it_says_so(tmp_path):
-    adata = anndata.AnnData(np.random.default_rng(2).normal(0, 1, (60, 2)))
-    with pytest.warns(UserWarning, match="pairs of chains did not meet within 6 sweeps"):
-        cluster(adata, use_rep="X", component="known", noise_sd=0.2, max_sweeps=6, **FEW)
+def test_whole_numbers_are_numbers_and_genes_have_their_names(monkeypatch):
+    """Of a matrix of counts, too; a gene that is the same in every cell is left out."""
+    adata = cells()
+    genes = np.round(adata.obsm["X_pca"]) + 5.0
+    adata = anndata.AnnData(np.column_stack([genes, np.ones(21)]))
+    adata.var_names = ["CD4", "CD8A", "MS4A1", "ACTB"]
+    cluster(adata, use_rep="X", **LITTLE)
     about = adata.uns["copartition"]
-    assert not about["converged"]
-    assert about["pairs"]["not_met"] > 0
+    assert about["params"]["component"].startswith("NormalInverseGamma")
+    assert about["profile"]["column"].unique().tolist() == ["CD4", "CD8A", "MS4A1"]
+    assert about["notes"].tolist() == ["left out: ACTB (the same in every cell)"]
+    assert "copartition_similarity" in adata.obsp
+    monkeypatch.setattr(door, "ALL_PAIRS", 20)
+    cluster(adata, use_rep="X", **LITTLE)
+    assert "copartition_similarity" not in adata.obsp  # that of another answer would mislead
+
+
+def test_a_component_of_ones_own_has_no_profile(tmp_path):
+    adata = anndata.AnnData(np.repeat([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]], 6, axis=0))
+    cluster(adata, use_rep="X", component=Bernoulli(), effort=0.001)
+    assert adata.obs["copartition"].nunique() == 2
+    assert "profile" not in adata.uns["copartition"]
     adata.write_h5ad(tmp_path / "cells.h5ad")
-    assert "did not meet" in anndata.read_h5ad(tmp_path / "cells.h5ad").uns["copartition"]["shortfalls"][0]
+
+
+def test_a_warning_for_any_grade_but_unbiased(tmp_path):
+    adata = anndata.AnnData(np.random.default_rng(2).normal(0, 1, (500, 4)))
+    with pytest.warns(UserWarning, match=r"the answer is (approximate|unsettled)\. 4 chains of .* effort") as said:
+        cluster(adata, use_rep="X", **LITTLE)
+    assert any(one.filename == __file__ for one in said)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    about = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["copartition"]
+    assert about["grade"] in ("approximate", "unsettled")
+    assert about["reason"] in str(said[0].message)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +149,8 @@ def test_mistakes_of_objects():
         cluster(anndata.AnnData(np.zeros((3, 2))))
     with pytest.raises(ValueError, match="got 'X', and adata has no X"):
         cluster(anndata.AnnData(obs={"a": [1, 2]}), use_rep="X")
+    with pytest.raises(ValueError, match="'X' must have a column that is not the same in every cell, got 2"):
+        cluster(anndata.AnnData(np.zeros((3, 2))), use_rep="X")
 
 
 # --- the command line ------------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from bernoulli import Bernoulli
 from copartition.couplings.simplex import optimal_plan
 from copartition.diagnostics.findings import verdict_of
 from copartition.diagnostics.variance import asymptotic_variance
-from copartition.front import component_of
 from copartition.results import MeetingTimes
 from copartition.view import export, plots
 from stores import without
@@ -562,7 +561,7 @@ MEANINGLESS = {
         "max_sweeps must be a whole number of at least 1, got 'x'",
     ),
     "covariance": (lambda: cp.TiedGaussian([]), "covariance must be 'spherical', 'diagonal' or 'full', got []"),
-    "component": (lambda: component_of([], POINTS), "component must be 'full', 'diagonal', 'tied', 'known' or a"),
+    "component": (lambda: cp.cluster(POINTS, []), "component must be 'auto', 'full', 'tied', 'diagonal' or a Comp"),
 }
 
 

@@ -74,11 +74,11 @@ def test_scikit_learn_says_it():
     from copartition.sklearn import MixtureClusterer
 
     table = crabs().set_axis([f"crab {i}" for i in range(120)])
-    clusterer = MixtureClusterer("diagonal", max_replicates=10, target_stderr=None, random_state=1)
+    clusterer = MixtureClusterer("diagonal", effort=0.003, random_state=1)
     with pytest.warns(UserWarning, match="Columns CL and CW") as said:
         clusterer.fit(table)
     assert any(one.filename == __file__ for one in said)
-    assert clusterer.consensus_.names == table.index.tolist()
+    assert clusterer.clustering_.names == table.index.tolist()
 
 
 def test_anndata_keeps_it():
@@ -88,7 +88,7 @@ def test_anndata_keeps_it():
 
     adata = anndata.AnnData(crabs().to_numpy())
     with pytest.warns(UserWarning, match="Columns 0 and 1"):
-        cluster(adata, use_rep="X", max_replicates=10, target_stderr=None)
+        cluster(adata, use_rep="X", component="diagonal", effort=0.003)
     assert any(text.startswith("CORRELATED COLUMNS: ") for text in adata.uns["copartition"]["findings"])
 
 

@@ -1,4 +1,4 @@
-"""The clusterer for scikit-learn, checked by scikit-learn itself, and against what it is made of."""
+"""The clusterer for scikit-learn, checked by scikit-learn itself, and against the call that it is a door to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import issparse
+from palmerpenguins import load_penguins
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -15,14 +16,19 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import copartition as cp
-from copartition import front
+from bernoulli import Bernoulli
+from copartition import sklearn as door
+from copartition.clustering import pairs
 from copartition.sklearn import MixtureClusterer
 
-FEW = {"max_replicates": 20, "target_stderr": None, "random_state": 3}
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of so little work
+
+LITTLE = {"effort": 0.001, "random_state": 3}
 
 
-@parametrize_with_checks([MixtureClusterer(max_replicates=20, target_stderr=None)])
-def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
+@parametrize_with_checks([MixtureClusterer(effort=0.001)])
+def test_scikit_learn_finds_nothing_to_object_to(estimator, check, monkeypatch):
+    monkeypatch.setattr(pairs, "PER_REPLICATE", 1)  # which predictions for one row at a time take long by
     check(estimator)
 
 
@@ -32,157 +38,136 @@ def blobs():
     return np.concatenate([rng.normal(-3, 0.7, (12, 2)), rng.normal(3, 0.7, (8, 2)), [[0.0, 0.0]]])
 
 
-def test_attributes_are_those_of_the_consensus():
-    clusterer = MixtureClusterer("diagonal", **FEW).fit(blobs())
-    c = clusterer.consensus_
-    assert clusterer.labels_.dtype == np.int64
-    assert clusterer.labels_.tolist()[:20] == [0] * 12 + [1] * 8
-    assert np.array_equal(clusterer.labels_, c.labels)
-    assert clusterer.n_clusters_ == len(set(clusterer.labels_.tolist()))
-    assert np.array_equal(clusterer.probabilities_, np.clip(c.belongs, 0, 1))
-    assert np.array_equal(clusterer.probabilities_stderr_, c.belongs_stderr)
+def test_it_is_the_one_call():
+    data = blobs()
+    clusterer = MixtureClusterer("diagonal", loss="binder", **LITTLE).fit(data)
+    c = cp.cluster(data, "diagonal", effort=0.001, loss="binder", seed=3)
+    assert clusterer.grade_ == c.grade
+    assert clusterer.labels_.tolist() == c.labels.tolist() == [0] * 12 + [1] * 9
+    assert clusterer.n_clusters_ == 2
+    assert np.array_equal(clusterer.probabilities_, c.certainty)
     assert clusterer.probabilities_[20] < clusterer.probabilities_[:20].min()
-    assert clusterer.co_clustering_.shape == (21, 21)
-    assert np.array_equal(clusterer.co_clustering_, clusterer.co_clustering_.T)
-    assert np.array_equal(np.diag(clusterer.co_clustering_), np.ones(21))
-    assert clusterer.n_clusters_mean_ == c.chosen_by.select("n_clusters").mean[0]
-    assert np.isnan(clusterer.n_clusters_interval_).all()  # of 20 replicates there is none
-    assert clusterer.converged_
-    assert clusterer.n_iter_ >= clusterer.estimate_.meeting_times.max()
-    assert isinstance(clusterer.component_, cp.NormalInverseGamma)
-    assert clusterer.component_.scale is not None
-    assert repr(clusterer.prior_) == repr(cp.DirichletProcess())
+    assert np.array_equal(clusterer.probabilities_stderr_, c.certainty_stderr)
+    assert clusterer.posterior_ is clusterer.clustering_.posterior
+    assert clusterer.n_features_in_ == 2
+    pd.testing.assert_frame_equal(clusterer.profile_, c.profile())
+    pd.testing.assert_frame_equal(clusterer.separation_, c.separation())
+    assert np.array_equal(clusterer.co_clustering_, np.clip(c.consensus.similarity, 0, 1))
+    assert clusterer.profile_ is clusterer.profile_  # found once
+    rows = [[3.0, 3.1], [np.nan, -3.0], [500.0, 0.0]]
+    assert clusterer.predict(rows).tolist() == [1, 0, -1]
+    assert np.array_equal(clusterer.predict_proba(rows), c.predict_proba(rows))
+    assert np.array_equal(clusterer.score_samples(rows), c.score_samples(rows))
+    assert clusterer.score(rows) == c.score_samples(rows).mean()
 
 
-def test_numbers_are_those_of_an_estimate_with_other_seeds():
-    """Two independent estimates differ by less than five of their standard errors, ten numbers: false alarm 6e-6."""
-    data = blobs()
-    clusterer = MixtureClusterer("diagonal", max_replicates=200, target_stderr=None, random_state=3).fit(data)
-    functionals = [cp.n_clusters(), cp.memberships(clusterer.labels_, keep_values=True)]
-    e = cp.estimate(cp.Mixture(data, cp.NormalInverseGamma()), functionals, replicates=200, seed=99)
-    memberships = e.select("memberships")
-    own = np.arange(21) * clusterer.n_clusters_ + clusterer.labels_
-    some = own[:20:2]  # of points in clusters of several points the certainty is the membership itself
-    difference = clusterer.consensus_.belongs[:20:2] - memberships.mean[some]
-    assert np.all(np.abs(difference) < 5 * np.hypot(clusterer.probabilities_stderr_[:20:2], memberships.stderr[some]))
-    number = e.select("n_clusters")
-    error = np.hypot(clusterer.estimate_.stderr[0], number.stderr[0])
-    assert abs(clusterer.n_clusters_mean_ - number.mean[0]) < 5 * error
-
-
-def test_it_is_the_same_again_on_any_number_of_threads():
-    one = MixtureClusterer("diagonal", n_jobs=1, **FEW).fit(blobs())
-    two = MixtureClusterer("diagonal", n_jobs=2, **FEW).fit(blobs())
+def test_it_is_the_same_on_any_number_of_threads_and_after_pickling():
+    one = MixtureClusterer(n_jobs=1, **LITTLE).fit(blobs())
+    two = MixtureClusterer(n_jobs=2, **LITTLE).fit(blobs())
     assert np.array_equal(one.probabilities_, two.probabilities_)
-    assert one.n_clusters_mean_ == two.n_clusters_mean_
     back = pickle.loads(pickle.dumps(one))
-    assert np.array_equal(back.labels_, one.labels_)
-    assert np.array_equal(back.score_samples([[0.0, 0.0]]), one.score_samples([[0.0, 0.0]]))
+    assert np.array_equal(back.predict_proba(blobs()), one.predict_proba(blobs()))
+    pd.testing.assert_frame_equal(back.profile_, one.profile_)
+    again = clone(MixtureClusterer(cp.NormalInverseGamma(), cp.DirichletProcess(1.0), **LITTLE))
+    assert again.fit_predict(blobs()).tolist() == [0] * 12 + [1] * 9
+    assert repr(again.posterior_.prior) == repr(cp.DirichletProcess(1.0))
 
 
-def test_it_works_in_a_pipeline_with_data_frames():
-    frame = load_iris(as_frame=True).data.iloc[::5]
-    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), MixtureClusterer("diagonal", **FEW))
-    labels = pipeline.fit_predict(frame)
-    assert labels.shape == (30,)
-    assert len(set(labels[:10].tolist()) & set(labels[10:].tolist())) == 0  # setosa is apart from the others
-    assert pipeline[-1].feature_names_in_.tolist() == frame.columns.tolist()
+def test_iris_in_a_pipeline():
+    """Rows of the data go where they are; so do rows near them, and flowers of another size go nowhere."""
+    flowers = load_iris().data
+    pipeline = make_pipeline(StandardScaler(), MixtureClusterer("tied", effort=0.01, random_state=1))
+    labels = pipeline.fit_predict(flowers)
+    assert len(set(labels[:50].tolist())) == 1  # setosa
+    assert not set(labels[:50].tolist()) & set(labels[50:].tolist())
+    assert np.mean(pipeline.predict(flowers + 0.01) == labels) > 0.95
+    shares = pipeline.predict_proba(np.vstack([flowers[:2], flowers[:1] + 1e3]))
+    assert shares.shape == (3, pipeline[-1].n_clusters_ + 1)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-12)
+    assert shares[2, -1] > 0.99
+    assert pipeline.score(flowers) > pipeline.score(flowers + 1e3)
 
 
-def test_missing_cells_and_columns_of_other_kinds():
-    data = blobs()
-    data[0, 0] = np.nan
-    assert MixtureClusterer("diagonal", **FEW).fit(data).labels_.tolist()[:20] == [0] * 12 + [1] * 8
-    with pytest.raises(ValueError, match=r"X contains NaN in column 0, row 0, .*; give component='diagonal', where"):
-        MixtureClusterer("full", **FEW).fit(data)
-    frame = pd.DataFrame({"x": data[:, 1], "colour": ["red"] * 12 + ["blue"] * 9})
-    component = cp.Columns([(["x"], cp.NormalInverseGamma()), (["colour"], cp.Categorical())])
-    clusterer = MixtureClusterer(component, **FEW).fit(frame)
-    assert clusterer.labels_.tolist()[:20] == [0] * 12 + [1] * 8
-    assert clusterer.feature_names_in_.tolist() == ["x", "colour"]
+@pytest.mark.filterwarnings("ignore:MixtureClusterer. Columns flipper_length_mm:UserWarning")  # within species
+def test_penguins_as_they_are():
+    """Text, numbers, years, cells that are missing, and a column that is the same in every row."""
+    table = load_penguins().drop(columns="species").assign(planet="Earth")
+    clusterer = MixtureClusterer(effort=0.01, random_state=1).fit(table)
+    assert clusterer.feature_names_in_.tolist() == table.columns.tolist()
+    assert clusterer.clustering_.notes == ["left out: planet (the same in every row)"]
+    assert clusterer.profile_.loc[(slice(None), "sex", "male"), "estimate"].between(0, 1).all()
+    assert "planet" not in clusterer.separation_.index
+    some = table.iloc[::20]
+    labels = clusterer.predict(some)
+    assert np.mean(labels == clusterer.labels_[::20]) > 0.9
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        assert np.array_equal(clusterer.predict(some.to_numpy()), labels)  # cells of all kinds, by place
 
 
-def test_text_is_told_which_component_it_needs():
-    frame = pd.DataFrame({"x": blobs()[:, 1], "colour": ["red"] * 12 + ["blue"] * 9})
-    words = r"component=Columns\(\[\(\['x'\], NormalInverseGamma\(\)\), \(\['colour'\], Categorical\(\)\)\]\)"
-    with pytest.raises(ValueError, match=f"X must hold numbers for component='full', got text .* such as {words}"):
-        MixtureClusterer(**FEW).fit(frame)
-    spoilt = pd.DataFrame({"x": [*blobs()[:20, 1].astype(str), "?"], "y": 1.5})
-    with pytest.raises(ValueError, match="got '\\?' in column 'x', row 20, where 20 of 21 cells are numbers; mend it"):
-        MixtureClusterer("diagonal", **FEW).fit(spoilt)
+def test_arrays_of_mixed_cells():
+    """Columns are found by place when a frame comes after an array; text that is new is refused."""
+    cells = [
+        [x, "red" if x < 0 else "blue", None if i == 3 else float(i % 3), "same"] for i, (x, _) in enumerate(blobs())
+    ]
+    clusterer = MixtureClusterer("diagonal", **LITTLE).fit(cells)
+    assert clusterer.clustering_.kinds == ["0: numbers", "1: 2 categories", "2: counts, 1 missing"]
+    frame = pd.DataFrame(cells, columns=["x", "colour", "count", "word"])
+    with pytest.warns(UserWarning, match="X has feature names, but"):
+        labels = clusterer.predict(frame)
+    assert np.array_equal(labels, clusterer.predict(np.array(cells, dtype=object)))
+    with pytest.raises(ValueError, match=r"'blue', 'red'.*got 'green'"):
+        clusterer.predict([[1.0, "green", 0.0, "same"]])
+    cells[2] = [{}, "red", 0.0, "same"]
+    with pytest.raises(TypeError, match=r"table of strings and numbers, got \{\} in row 2, column 0"):
+        MixtureClusterer().fit(np.array(cells, dtype=object))
 
 
-def test_components_by_name():
-    data = blobs()
-    assert isinstance(front.component_of("full", data), cp.NormalInverseWishart)
-    assert front.component_of("tied", data).covariance == "full"
-    known = front.component_of("known", data, noise_sd=0.7)
-    assert np.isclose(known.mean_sd, np.sqrt(data.var(axis=0).mean()))
-    np.testing.assert_allclose(known.mean, data.mean(axis=0))
-    assert MixtureClusterer("known", noise_sd=0.7, **FEW).fit(data).labels_.tolist()[:20] == [0] * 12 + [1] * 8
+def test_a_warning_for_any_grade_but_unbiased():
+    data = np.random.default_rng(2).normal(0, 1, (500, 4))
+    with pytest.warns(
+        ConvergenceWarning, match=r"the answer is (approximate|unsettled)\. 4 chains of .* effort"
+    ) as said:
+        clusterer = MixtureClusterer("diagonal", **LITTLE).fit(data)
+    assert clusterer.grade_ in ("approximate", "unsettled")
+    assert str(said[0].message).endswith(clusterer.clustering_.reason)
+    assert said[0].filename == __file__
 
 
-def test_where_pairs_do_not_meet_it_says_so_and_ends():
-    data = np.random.default_rng(2).normal(0, 1, (60, 2))
-    clusterer = MixtureClusterer("known", noise_sd=0.2, max_sweeps=6, **FEW)
-    with pytest.warns(ConvergenceWarning, match=r"of \d+ pairs of chains did not meet within 6 sweeps .*max_sweeps"):
-        clusterer.fit(data)
-    assert not clusterer.converged_
-    assert clusterer.n_iter_ == 6
-    assert clusterer.labels_.shape == (60,)
-    assert np.all((clusterer.probabilities_ >= 0) & (clusterer.probabilities_ <= 1))
-
-
-def test_a_precision_that_is_not_reached_is_said():
-    clusterer = MixtureClusterer("diagonal", target_stderr=1e-4, max_replicates=10, random_state=1)
-    with pytest.warns(ConvergenceWarning, match=r"standard errors .* at most 0.0001 was asked for: raise max_rep"):
-        clusterer.fit(blobs())
-    assert not clusterer.converged_
-    assert len(clusterer.consensus_.estimate.met) == 10
-
-
-def test_the_predictive_density_of_new_points():
-    data = blobs()[:20]
-    clusterer = MixtureClusterer("diagonal", max_replicates=50, target_stderr=None, random_state=3).fit(data)
-    grid = np.array([[-3.0, -3.0], [0.0, 0.0], [3.0, 3.0]])
-    density, error = clusterer.predictive_density(grid)
-    e = cp.estimate(cp.Mixture(data, cp.NormalInverseGamma()), cp.predictive_density(grid), replicates=200, seed=99)
-    assert np.all(np.abs(density - e.mean) < 5 * np.hypot(error, e.stderr))  # false alarm 2e-6
-    np.testing.assert_allclose(clusterer.score_samples(grid), np.log(density))
-    assert clusterer.score(grid) == pytest.approx(np.log(density).mean())
+def test_what_is_found_later_is_of_the_last_fit(monkeypatch):
+    clusterer = MixtureClusterer("diagonal", **LITTLE)
+    for name in ("profile_", "separation_", "co_clustering_"):
+        assert not hasattr(clusterer, name)
     with pytest.raises(NotFittedError):
-        MixtureClusterer().score_samples(grid)
+        clusterer.predict(blobs())
+    assert clusterer.fit(blobs()).co_clustering_.shape == (21, 21)
+    assert clusterer.fit(blobs()[1:]).co_clustering_.shape == (20, 20)
+    monkeypatch.setattr(door, "ALL_PAIRS", 20)
+    assert clusterer.fit(blobs()).co_clustering_ is None
 
 
-def test_of_many_points_only_near_pairs_are_looked_at(monkeypatch):
-    monkeypatch.setattr(front, "ALL_PAIRS", 20)
-    monkeypatch.setattr(front, "NEIGHBOURS", 3)
-    clusterer = MixtureClusterer("diagonal", **FEW).fit(blobs())
-    found = clusterer.co_clustering_
-    assert issparse(found)
-    assert abs(found - found.T).max() == 0
-    assert np.array_equal(found.diagonal(), np.ones(21))
-    assert 21 < found.nnz <= 21 + 2 * 3 * 21
-    data = blobs()
-    data[0, 0] = np.nan
-    assert MixtureClusterer("diagonal", **FEW).fit(data).co_clustering_ is None
+def test_a_component_of_ones_own():
+    """It need not say what members of its clusters look like; scikit-learn then sees no such attributes."""
+    answers = np.random.default_rng(0).integers(0, 2, (20, 4)).astype(float)
+    answers[:10] = 1.0
+    clusterer = MixtureClusterer(Bernoulli(), **LITTLE).fit(answers)
+    assert len(set(clusterer.labels_[:10].tolist())) == 1
+    assert not hasattr(clusterer, "profile_")
+    assert "Fitted attributes" in clusterer._repr_html_()
+    with pytest.raises(TypeError, match="Bernoulli must have a method members"):
+        clusterer.predict(answers)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"component": "round"}, "component must be 'full', 'diagonal', 'tied', 'known' or a Component, got 'round'"),
-        ({"component": "known"}, "noise_sd must be given with component='known'"),
-        ({"noise_sd": 1.0}, "noise_sd goes with component='known', got 1.0 for 'full'"),
+        ({"component": "round"}, "component must be 'auto', 'full', 'tied', 'diagonal' or a Component, got 'round'"),
         ({"loss": "square"}, "loss must be 'vi' or 'binder', got 'square'"),
-        ({"max_sweeps": 3}, "max_sweeps must be a whole number of at least 6, got 3"),
-        ({"max_replicates": 1}, "replicates must be"),
+        ({"effort": 0}, "effort must be"),
+        ({"n_jobs": 1.5}, "n_jobs must be a whole number or None, got 1.5"),
     ],
 )
 def test_mistakes_are_one_sentence(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         MixtureClusterer(**options).fit(blobs())
-
-
-def test_the_cap_depends_on_the_number_of_points():
-    assert [front.cap_for(n) for n in (10, 200, 1_000, 100_000)] == [5_000, 2_500, 500, 200]
+    with pytest.raises(ValueError, match="X must have at least two rows, got 1"):
+        MixtureClusterer().fit(pd.DataFrame({"x": [1.0]}))

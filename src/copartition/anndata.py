@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
+from contextlib import suppress
 from importlib.metadata import version
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from copartition._version import __version__
+from copartition.clustering.answer import ALL_PAIRS, Clustering
+from copartition.clustering.call import cluster as cluster_rows
 from copartition.datasets.annotated import representation_of
+from copartition.datasets.kinds import NUMBER, Column, Kinds
+from copartition.diagnostics.findings import MISFIT
 from copartition.extras import needed
-from copartition.front import Asked, Asking, Clustered, cluster_rows, component_of
-from copartition.runs.workers import Where
 from copartition.targets.cells import kept_names
-from copartition.targets.mixture import Component, Mixture
+from copartition.targets.mixture import Component
 from copartition.targets.priors import Prior
-from copartition.validation import check_names, integer, shorten
+from copartition.validation import integer, shorten
 
 anndata = needed("anndata", by="copartition.anndata")
 
@@ -30,20 +32,19 @@ def cluster(
     use_rep: str = "X_pca",
     n_pcs: int | None = None,
     key_added: str = "copartition",
-    component: str | Component = "diagonal",
+    component: str | Component = "auto",
     prior: Prior | None = None,
-    noise_sd: float | None = None,
+    effort: float = 1.0,
+    loss: str = "vi",
     n_jobs: int | None = None,
     random_state: int = 0,
     progress: bool = False,
     copy: bool = False,
-    **asked: Unpack[Asking],
 ) -> Any:
     """Cluster cells, and say how sure that is.
 
-    The number of clusters is found along with them. The clustering is the one with the least posterior expected loss,
-    from unbiased estimates by coupled Markov chains. Time is bounded: pairs of chains that have not met after
-    `max_sweeps` are given up, and a warning says how many.
+    This is `copartition.cluster` of columns of numbers: there is always an answer, within counted work, and it has a
+    grade. For any grade but "unbiased" a warning says why.
 
     Parameters
     ----------
@@ -54,25 +55,18 @@ def cluster(
         The first so many columns of it; left out, all.
     key_added : str, default "copartition"
         Under which name results are kept.
-    component : str or Component, default "diagonal"
-        The law of a cluster: ``"diagonal"``, a mean and a variance in each column, unknown; ``"full"``, a mean and a
-        covariance; ``"tied"``, an unknown covariance that all share; ``"known"``, a known standard deviation,
-        `noise_sd`; or a component of copartition.
-    prior, noise_sd
-        See `copartition.sklearn.MixtureClusterer`.
+    component : str or Component, default "auto"
+        What clusters are like: ``"full"``, each with a covariance of its own; ``"tied"``, with one that all share;
+        ``"diagonal"``, columns independent; ``"auto"`` takes the one that predicts cells best that it has not seen. Or
+        a component of copartition.
+    prior, effort, loss
+        See `copartition.cluster`.
     n_jobs : int, optional
         Threads; left out, or -1, as many as there are processors. Results do not depend on it.
     random_state : int, default 0
     progress : bool
     copy : bool
         Return a copy of `adata` with the results, and leave `adata` as it is.
-    **asked
-        What is asked of the clustering.
-
-    Other Parameters
-    ----------------
-    loss, target_stderr, max_replicates, max_sweeps, step
-        See `copartition.sklearn.MixtureClusterer`.
 
     Returns
     -------
@@ -82,10 +76,14 @@ def cluster(
         - ``obs[key_added]``: the cluster of each cell, a categorical ``'0'``, ``'1'``, ..., the largest first;
         - ``obs[key_added + "_certainty"]``, ``obs[key_added + "_certainty_stderr"]``: probability that a cell is
           together with another one of its cluster, and its standard error;
-        - ``obsp[key_added + "_similarity"]``: probability that two cells are together, sparse, what is below 0.01 left
-          out; of more than 2,000 cells that of each with its 15 nearest;
-        - ``uns[key_added]``: parameters, the number of clusters with its standard error, the expected loss, what did
-          not meet, what was assumed, what speaks against it (``"findings"``), versions.
+        - ``obs[key_added + "_undecided"]``: whether that is below a half;
+        - ``obsm[key_added + "_probabilities"]``: the same probability for each cluster;
+        - ``obsp[key_added + "_similarity"]``, of up to 2,000 cells: probability that two cells are together, sparse,
+          what is below 0.01 left out;
+        - ``uns[key_added]``: ``"grade"`` and ``"reason"``, ``"headline"``, the probabilities of each number of clusters
+          (``"n_clusters"``), ``"profile"`` and ``"separation"`` of genes or components as data frames, ``"scores"`` of
+          the components that competed, ``"findings"``, ``"assumptions"``, ``"notes"``, ``"work"``, ``"params"`` and
+          ``"versions"``.
 
     Examples
     --------
@@ -94,63 +92,103 @@ def cluster(
     >>> from copartition.anndata import cluster
     >>> rng = np.random.default_rng(1)
     >>> adata = anndata.AnnData(rng.normal(np.repeat([[-4.0], [4.0]], [20, 10], axis=0), 1.0, (30, 2)))
-    >>> cluster(adata, use_rep="X")
+    >>> cluster(adata, use_rep="X", component="diagonal")
     >>> adata.obs["copartition"].value_counts().to_dict()
     {'0': 20, '1': 10}
     """
     if not isinstance(adata, anndata.AnnData):
         raise TypeError(f"adata must be an AnnData object, got {shorten(adata)}.")
-    check_names(cluster, asked, list(Asking.__annotations__))
     if not isinstance(key_added, str) or not key_added:
         raise ValueError(f"key_added must be a name, got {shorten(key_added)}.")
     adata = adata.copy() if copy else adata
-    data = representation_of(adata, use_rep, n_pcs)
-    posterior = Mixture(data, component_of(component, data, noise_sd), prior)
-    posterior.names = kept_names(adata.obs_names.tolist())
-    every = Asked(**asked)
-    where = Where(None if n_jobs in (None, -1) else integer("n_jobs", n_jobs, 1), progress, random_state)
-    found = cluster_rows(posterior, data, every, where)
-    params = {"use_rep": use_rep, "n_pcs": n_pcs, "random_state": random_state, **asdict(every)}
-    params |= {"max_sweeps": found.max_sweeps, "step": None if every.step is None else repr(every.step)}
+    found = cluster_rows(
+        _table_of(adata, use_rep, n_pcs, isinstance(component, str)),
+        component,
+        prior,
+        effort=effort,
+        loss=loss,
+        seed=random_state,
+        executor=None if n_jobs in (None, -1) else integer("n_jobs", n_jobs, 1),
+        progress=progress,
+    )
+    params = {"use_rep": use_rep, "n_pcs": n_pcs, "effort": effort, "loss": loss, "random_state": random_state}
     _add(adata, key_added, found, params)
-    for sentence in [*found.shortfalls, *found.misfits]:
-        warnings.warn(f"copartition.anndata.cluster: {sentence}", UserWarning, stacklevel=2)
+    if found.grade != "unbiased":
+        text = f"copartition.anndata.cluster: the answer is {found.grade}. {found.reason}"
+        warnings.warn(text, UserWarning, stacklevel=2)
+    for finding in found.findings:
+        if finding.level == MISFIT:
+            warnings.warn(f"copartition.anndata.cluster: {finding.text} {finding.advice}", UserWarning, stacklevel=2)
     return adata if copy else None
 
 
-def _add(adata: Any, key: str, found: Clustered, asked: dict[str, Any]) -> None:
-    """Write what was found into an AnnData object, in forms that its files can keep."""
-    from pandas import Categorical
+def _table_of(adata: Any, use_rep: str, n_pcs: int | None, is_named: bool) -> Any:
+    """Return what is clustered as columns of numbers, whole or not, without those that are the same in every cell.
 
-    c = found.consensus
-    rank = np.empty(len(c.sizes), dtype=np.int64)
-    rank[np.argsort(-c.sizes, kind="stable")] = np.arange(len(c.sizes))
-    names = [str(k) for k in range(len(c.sizes))]
-    adata.obs[key] = Categorical([names[k] for k in rank[c.labels]], categories=names)
-    adata.obs[f"{key}_certainty"] = np.clip(c.belongs, 0.0, 1.0)
-    adata.obs[f"{key}_certainty_stderr"] = c.belongs_stderr
-    if found.similarity is not None:
-        adata.obsp[f"{key}_similarity"] = _sparse(found.similarity)
-    low, high = found.number.interval()
-    adata.uns[key] = {
-        "params": {name: value for name, value in asked.items() if value is not None}
-        | {"component": repr(found.posterior.component), "prior": repr(found.posterior.prior)},
+    A component that is given takes a data frame, as it is.
+    """
+    from pandas import DataFrame
+
+    values = representation_of(adata, use_rep, n_pcs)
+    stem = use_rep.removeprefix("X_")
+    titles = adata.var_names.tolist() if use_rep == "X" else [f"{stem}{j + 1}" for j in range(values.shape[1])]
+    if not is_named:
+        return DataFrame(values, adata.obs_names, titles)
+    varies = np.any(values != values[:1], axis=0) & ~np.all(np.isnan(values), axis=0)
+    if not varies.any():
+        raise ValueError(f"{use_rep!r} must have a column that is not the same in every cell, got {values.shape[1]}.")
+    left_out = [title for title, varied in zip(titles, varies, strict=True) if not varied]
+    columns = [Column(titles[j], NUMBER, values[:, j].tolist()) for j in np.flatnonzero(varies)]
+    notes = [f"left out: {title} (the same in every cell)" for title in left_out]
+    return Kinds(columns, left_out, notes, kept_names(adata.obs_names.tolist()))
+
+
+def _add(adata: Any, key: str, found: Clustering, params: dict[str, Any]) -> None:
+    """Write an answer into an AnnData object, in forms that its files can keep."""
+    from pandas import Categorical, DataFrame
+
+    names = [str(k) for k in range(len(found.sizes))]
+    adata.obs[key] = Categorical.from_codes(found.labels, names)
+    adata.obs[f"{key}_certainty"] = found.certainty
+    adata.obs[f"{key}_certainty_stderr"] = found.certainty_stderr
+    adata.obs[f"{key}_undecided"] = found.undecided
+    adata.obsm[f"{key}_probabilities"] = found.probabilities
+    if 1 < len(found.labels) <= ALL_PAIRS:
+        adata.obsp[f"{key}_similarity"] = _sparse(np.clip(found.consensus.similarity, 0.0, 1.0))
+    elif f"{key}_similarity" in adata.obsp:
+        del adata.obsp[f"{key}_similarity"]  # of an earlier answer
+    posterior: Any = found.posterior
+    about: dict[str, Any] = {
+        "grade": found.grade,
+        "reason": found.reason,
+        "headline": found.headline,
         "n_clusters": {
-            "mean": float(found.number.mean[0]),
-            "stderr": float(found.number.stderr[0]),
-            "interval": np.array([low[0], high[0]]),
+            "number": np.array(list(found.n_clusters)),
+            "probability": np.array(list(found.n_clusters.values())),
+            "stderr": np.array(list(found.n_clusters_stderr.values())),
         },
-        "expected_loss": {"mean": c.expected_loss, "stderr": c.expected_loss_stderr},
-        "pairs": {"run": sum(len(e.met) for e in c.runs), "not_met": c.censored, "most_sweeps": found.n_sweeps},
-        "converged": not found.shortfalls,
-        "shortfalls": np.array(found.shortfalls, dtype=object),
-        "findings": np.array(c.warnings, dtype=object),
-        "assumptions": np.array(found.posterior.assumptions(), dtype=object),
+        "findings": np.array([str(one) for one in found.findings], dtype=object),
+        "assumptions": np.array(found.assumptions, dtype=object),
+        "notes": np.array(found.notes, dtype=object),
+        "params": {name: value for name, value in params.items() if value is not None}
+        | {"component": repr(posterior.component), "prior": repr(found.posterior.prior)},
+        "work": {name: value for name, value in found.work.items() if value is not None},
         "versions": {"copartition": __version__, "anndata": version("anndata"), "numpy": np.__version__},
     }
+    if found.scores:
+        about["scores"] = _as_kept(DataFrame(found.scores))
+    with suppress(TypeError):  # a component of one's own need not say what members are like
+        about |= {"profile": _as_kept(found.profile()), "separation": _as_kept(found.separation())}
+    adata.uns[key] = about
 
 
-def _sparse(similarity: Any) -> Any:
+def _as_kept(frame: Any) -> Any:
+    """Return a data frame as files keep it: plain columns, and an index of text."""
+    kept = frame.reset_index() if frame.index.names != [None] else frame.copy()
+    return kept.set_index(kept.index.astype(str))
+
+
+def _sparse(similarity: np.ndarray) -> Any:
     """Return similarities as files keep them: sparse, and with half of the digits."""
     from scipy.sparse import csr_matrix
 
