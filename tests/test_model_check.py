@@ -70,6 +70,7 @@ def test_only_runs_that_tell_of_clusters_look():
         assert "model" not in cp.estimate(target, functional, **HOW).made_by
 
 
+@pytest.mark.filterwarnings("ignore:.*the answer is:UserWarning")  # of so little work
 def test_scikit_learn_says_it():
     from copartition.sklearn import MixtureClusterer
 
@@ -81,6 +82,7 @@ def test_scikit_learn_says_it():
     assert clusterer.clustering_.names == table.index.tolist()
 
 
+@pytest.mark.filterwarnings("ignore:.*the answer is:UserWarning")  # of so little work
 def test_anndata_keeps_it():
     import anndata
 
