@@ -28,15 +28,55 @@ def blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
-def test_example_in_the_readme_runs(capsys):
-    code = "\n".join(blocks("README.md"))
-    exec(compile(code, "README.md", "exec"), {})
-    out = capsys.readouterr().out
-    assert "P(3 clusters)" in out
-    assert "cluster(s) of 40, 30, 30 points" in out
-    assert out.startswith("Mixture of 100 points x 2")
-    assert "\nlag=" in out
-    assert "largest_clusters(4)[3]" in out
+def shown_lines(text):
+    """Return what must be printed of a block that shows output: whole lines, or their beginnings up to an ellipsis."""
+    return [line.partition("…")[0].rstrip() for line in text.splitlines() if line.partition("…")[0].strip()]
+
+
+def run_and_compare(name, capsys, changes=None):
+    """Run the code of a page, and look up what it shows; with changes to the code, only run it."""
+    text, scope = (ROOT / name).read_text(), {}
+    for kind, block in re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL):
+        if kind == "python":
+            for old, new in (changes or {}).items():
+                block = block.replace(old, new)
+            capsys.readouterr()
+            exec(compile(block, name, "exec"), scope)
+            said = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        elif not changes:
+            missing = [line for line in shown_lines(block) if not any(one.startswith(line) for one in said)]
+            assert not missing, "\n".join([*missing, "is not in:", *said])
+    return scope
+
+
+def test_example_in_the_readme_prints_what_it_shows(capsys):
+    pytest.importorskip("palmerpenguins")
+    scope = run_and_compare("README.md", capsys)
+    assert scope["c"].grade == "unbiased"
+
+
+def test_page_on_clustering_a_table_runs(capsys):
+    """With little effort, and so other numbers than on the page."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    pytest.importorskip("palmerpenguins")
+    changes = {
+        "cp.cluster(birds)": "cp.cluster(birds, effort=0.02)",
+        "cp.cluster(wide)": "cp.cluster(wide, 'diagonal')",
+    }
+    scope = run_and_compare("docs/cluster-a-table.md", capsys, changes)
+    assert scope["c"].effort == 0.02
+    assert scope["c"].predict_proba(scope["new"])[2, -1] > 0.9
+    mpl.pyplot.close("all")
+
+
+@pytest.mark.long
+def test_page_on_clustering_a_table_prints_what_it_shows(capsys):
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    pytest.importorskip("palmerpenguins")
+    run_and_compare("docs/cluster-a-table.md", capsys)
+    mpl.pyplot.close("all")
 
 
 @pytest.mark.parametrize("page", ["docs/index.md", "docs/comparison.md"])
@@ -321,14 +361,14 @@ def test_page_on_unknown_numbers_runs(capsys):
 
 
 def test_page_on_doors_runs(capsys):
-    """Fewer pairs of chains, and flowers, than on the page."""
+    """With fewer flowers than on the page."""
     of_flowers, of_cells = blocks("docs/scikit-learn.md")
     scope: dict = {}
-    shorter = of_flowers.replace('("full", ', '("full", target_stderr=None, max_replicates=10, ')
-    exec(compile(shorter.replace(".data\n", ".data[::3]\n"), "docs/scikit-learn.md", "exec"), scope)
+    exec(compile(of_flowers.replace(".data\n", ".data[::3]\n"), "docs/scikit-learn.md", "exec"), scope)
     out = capsys.readouterr().out
-    assert out.startswith(f"{scope['clusterer'].n_clusters_} clusters; posterior mean ")
-    assert "Mixture of 50 points x 4" in out
+    assert out.startswith(f"{scope['clusterer'].n_clusters_} clusters: unbiased\n")
+    assert "petal width (cm)" in out
+    assert "UNBIASED: " in out
     exec(compile(of_cells, "docs/scikit-learn.md", "exec"), scope)
     assert scope["adata"].obs["copartition"].value_counts().tolist() == [20, 10]
 
