@@ -62,7 +62,7 @@ def test_what_is_added(clustered):
     assert about["work"]["pairs"] >= about["work"]["pairs_met"]
     assert about["versions"]["copartition"] == cp.__version__
     assert any("concentration" in sentence for sentence in about["assumptions"])
-    assert set(about["profile"]["column"]) == set(about["separation"]["column"]) == {"pca1", "pca2", "pca3"}
+    assert set(about["profile"]["column"]) == set(about["separation"]["column"]) == {"PC1", "PC2", "PC3"}
     assert set(about["scores"]["component"]) == {"full", "tied", "diagonal"}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from copartition._version import __version__
 from copartition.clustering.answer import ALL_PAIRS, Clustering
 from copartition.clustering.call import cluster as cluster_rows
-from copartition.datasets.annotated import representation_of
+from copartition.datasets.annotated import representation_of, titles_of
 from copartition.datasets.kinds import NUMBER, Column, Kinds
 from copartition.diagnostics.findings import MISFIT
 from copartition.extras import needed
@@ -130,8 +130,7 @@ def _table_of(adata: Any, use_rep: str, n_pcs: int | None, is_named: bool) -> An
     from pandas import DataFrame
 
     values = representation_of(adata, use_rep, n_pcs)
-    stem = use_rep.removeprefix("X_")
-    titles = adata.var_names.tolist() if use_rep == "X" else [f"{stem}{j + 1}" for j in range(values.shape[1])]
+    titles = titles_of(adata, use_rep, values.shape[1])
     if not is_named:
         return DataFrame(values, adata.obs_names, titles)
     varies = np.any(values != values[:1], axis=0) & ~np.all(np.isnan(values), axis=0)

@@ -58,3 +58,18 @@ def representation_of(adata: Any, use_rep: str = REPRESENTATION, n_pcs: int | No
     if integer("n_pcs", n_pcs, 1) > values.shape[1]:
         raise ValueError(f"n_pcs must be at most the number of columns of {use_rep!r}, {values.shape[1]}, got {n_pcs}.")
     return values[:, :n_pcs]
+
+
+def titles_of(adata: Any, use_rep: str, count: int) -> list[str]:
+    """Return what the first columns of a representation are called: genes by their names, components by their numbers.
+
+    Parameters
+    ----------
+    adata : AnnData
+    use_rep : str
+    count : int
+        How many columns.
+    """
+    if use_rep == "X":
+        return [str(name) for name in adata.var_names[:count]]
+    return [f"PC{j + 1}" if use_rep == REPRESENTATION else f"{use_rep}[{j}]" for j in range(count)]
