@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import copartition as cp
+from conftest import hear_interrupts
 from copartition import datasets
 from copartition.cli import main
 from copartition.cli.cluster import beside
@@ -265,6 +265,7 @@ def test_no_data_and_files_that_are_none(tmp_path):
     assert done.output.endswith("left out: x (the same in every row), y (the same in every row).\n")
 
 
+@pytest.mark.posix
 def test_a_process_is_interrupted_and_says_what_it_knows(tmp_path):
     """On a terminal, Ctrl-C ends the run: the answer so far is printed and written, and the exit code is 130."""
     rng = np.random.default_rng(1)
@@ -272,10 +273,17 @@ def test_a_process_is_interrupted_and_says_what_it_knows(tmp_path):
     spiral = np.column_stack([angle * np.cos(angle), angle * np.sin(angle), angle]) + 0.3 * rng.normal(size=(500, 3))
     np.savetxt(tmp_path / "t.csv", spiral, delimiter=",", header="a,b,c", comments="", fmt="%.4f")
     command = [sys.executable, "-m", "copartition.cli", "cluster", "t.csv", "-o", "o.csv", "--component", "diagonal"]
+    import pty  # not everywhere there is
+
     ours, theirs = pty.openpty()
     begin, seen, is_interrupted = time.monotonic(), b"", False
     process = subprocess.Popen(
-        [*command, "--effort", "1000", "--threads", "1"], cwd=tmp_path, stdout=theirs, stderr=theirs, stdin=theirs
+        [*command, "--effort", "1000", "--threads", "1"],
+        cwd=tmp_path,
+        stdout=theirs,
+        stderr=theirs,
+        stdin=theirs,
+        preexec_fn=hear_interrupts,
     )
     os.close(theirs)
     while process.poll() is None and time.monotonic() - begin < 120:
@@ -294,6 +302,7 @@ def test_a_process_is_interrupted_and_says_what_it_knows(tmp_path):
     assert len(pd.read_csv(tmp_path / "o.csv")) == 500
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_where_chains_run(birds):
     """Threads, processes, and pairs in this process give the same JSON."""
     base = [birds, "--columns", "weight,eggs", "--component", "diagonal", "--json", "--effort", "0.003"]

@@ -501,6 +501,8 @@ def test_the_index_has_names_and_is_no_column(index, names):
     found = datasets.recognise(pd.DataFrame({"x": np.arange(24) ** 2 / 7}, index=index))
     assert found.names == names
     assert kinds_of(found) == {"x": "number"}
+    is_repeated = index is not None and not index.is_unique
+    assert found.notes == ["row names are not all different: points go by row number from 0"] * is_repeated
 
 
 def test_a_column_that_a_file_gave_no_name_is_left_out(tmp_path):

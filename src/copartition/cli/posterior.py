@@ -148,7 +148,8 @@ def _mixture_of(options: dict[str, Any]) -> cp.Mixture:
         is_file = not datasets.is_annotated(options["data"])
         target.source = source_of(options["data"]) if is_file else None
         if target.names is None and (reason := _why_no_names(options["index"])):
-            options["notes"].append(f"{reason}: points go by row number from 0")
+            note = f"{reason}: points go by row number from 0"
+            options["notes"] += [] if note in options["notes"] else [note]
             target.source = target.source or {"index": options["index"]}
     return target
 

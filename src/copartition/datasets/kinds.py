@@ -57,6 +57,7 @@ BELOW = 100  # what is taken for counts is smaller
 FEW = 10  # different whole numbers that may be categories, and rows for each
 DATES = 0.9  # of the cells of a column of dates
 NAMES = 20  # cells from which on a column of names may have equal ones
+REPEATED = "row names are not all different: points go by row number from 0"
 GAPS = ("", "NA")  # the usual ones, for speed
 TRUTH = {"true": 1.0, "false": 0.0}
 NAMELESS = re.compile(r"Unnamed: \d+")  # what pandas calls a column of a file that has no name
@@ -261,6 +262,8 @@ def _recognise(table: Table, columns: Sequence[Any] | None, kinds: Mapping[Any, 
         why = ", ".join(note.removeprefix("left out: ") for note in notes if note.startswith("left out: "))
         raise ValueError(f"{table.called} has no column to cluster by; left out: {why}.")
     notes += determined([column for j, column in enumerate(compared) if j not in doubles])
+    if _are_repeated(table.given):
+        notes.append(REPEATED)
     return Kinds(list(used.values()), left_out, notes, _names(table, used))
 
 
@@ -287,6 +290,14 @@ def _names(table: Table, used: Collection[int]) -> list[Any] | None:
         found = labels_in(_titles(given.names), given.columns, used) or []
     is_usable = found != list(range(count)) and len({str(name) for name in found}) == count
     return found if is_usable else None
+
+
+def _are_repeated(given: Given) -> bool:
+    """Tell whether what was meant for names of rows, an index or a first column without a name, has one twice."""
+    names = given.rows
+    if names is None and not _titles(given.names)[0]:
+        names = [cell for cell in given.columns[0] if not is_missing(cell)]
+    return names is not None and len({str(name) for name in names}) < len(names)
 
 
 def _row_name(name: Any) -> str | int:
