@@ -150,7 +150,7 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
         try:
             certificate = _certificate(target, step, chains, reading, effort, budget, where)
             if certificate.draws is None or certificate.why:
-                chains.follow(budget, budget.left)
+                chains.follow(budget, budget.left, longer=True)
                 reading = answer_of(asked, chains, loss, where.seed)
         except KeyboardInterrupt:
             was_interrupted = True

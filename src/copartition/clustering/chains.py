@@ -1,7 +1,8 @@
 """Ordinary chains from different starts: a first answer within seconds, and whether the starts agree.
 
-Chains run in stretches, each as long as all before it together, so that the last stretch is the second half of the
-chain, of which clusterings are kept. They stop when those of all starts agree, or when their share of the work is done.
+Chains run in stretches, each as long as all before it together while the work lasts, so that the last stretch is the
+second half of the chain. Clusterings of it are kept. Chains stop when those of all starts agree, or when their share of
+the work is done.
 A chain goes on exactly where it stopped: its state is the partition and the values of unknown hyperparameters.
 """
 
@@ -169,19 +170,19 @@ class OrdinaryChains:
         self.steps = 0
         self.seen: Followed | None = None
 
-    def follow(self, budget: Budget, most: float) -> None:
-        """Go on until starts agree, or so much work is done; half of a chain is always more than what came before."""
-        least = min(most, LITTLE * budget.total)
-        end = budget.spent + most
+    def follow(self, budget: Budget, most: float, longer: bool = False) -> None:
+        """Go on until starts agree, or so much work is done; if `longer`, for one stretch more at least, if it fits."""
+        end, little = budget.spent + most, budget.spent + min(most, LITTLE * budget.total)
         while True:
-            length = max(self.steps, FIRST_STEPS)
-            begin = budget.spent
-            next_work = CHAINS * length * self._cost.of_step(self.mean_n_clusters)
+            affordable = int((end - budget.spent) / (CHAINS * self._cost.of_step(self.mean_n_clusters)))
+            length = max(FIRST_STEPS, min(self.steps, affordable))
             if self.seen is not None:
-                is_short = self.steps < LEAST_STEPS and budget.spent + next_work < end - most + least
-                if (self.agree and not is_short) or begin + next_work > end:
+                is_short = self.steps < LEAST_STEPS and budget.spent < little
+                is_enough = self.agree and not (is_short or longer)
+                if is_enough or affordable < max(FIRST_STEPS, self.steps // 4):
                     return
             self._stretch(length, budget)
+            longer = False
 
     def _stretch(self, length: int, budget: Budget) -> None:
         """Run a stretch, in pieces that take a second or so."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from copartition.runs.candidates import candidate
 from copartition.runs.defaults import read_step
@@ -19,19 +20,20 @@ from copartition.targets.mixture import Component, Mixture
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.tied import TiedGaussian
 
-FULL_EFFORT = 36e9  # what effort=1 may spend
+FULL_EFFORT = 24e9  # what effort=1 may spend: half a minute, and less than one where chains are dearer than foreseen
 COUPLED = 3.0  # what two chains cost in a coupled step, in steps of one
 OF_UPDATE = 60.0  # nanoseconds, whatever the number of clusters
 OF_CLUSTER = 2.0  # for each cluster that a point may join, and a new one; besides:
 OF_COLUMNS: dict[type[Component], Callable[[int], float]] = {
     NormalInverseWishart: lambda width: 0.5 * width + 0.035 * width * width,
-    NormalInverseGamma: lambda width: 1.1 * width,
+    NormalInverseGamma: lambda width: 1.1 * width,  # more where cells are missing
     TiedGaussian: lambda width: 0.15 * width,
     Gaussian: lambda width: 0.15 * width,
     Bernoulli: lambda width: 0.5 * width,
     Categorical: lambda width: 0.5 * width,
     Poisson: lambda width: 0.7 * width,
 }
+OF_INCOMPLETE = 11.0  # of a column of numbers with missing cells, whose logarithms cannot be taken together
 OF_OTHERS = 20.0  # of targets that are no mixtures, and of components of one's own
 
 
@@ -40,9 +42,19 @@ def nanoseconds_a_cluster(target: Target) -> float:
     if not isinstance(target, Mixture):
         return OF_OTHERS
     component = target.component
-    parts = component.parts if isinstance(component, Columns) else [(range(target.shape[1]), component)]
-    of_parts = [OF_COLUMNS.get(type(one), lambda width: OF_OTHERS)(len(columns)) for columns, one in parts]
-    return OF_CLUSTER + sum(of_parts)
+    every: list[Any] = list(range(target.shape[1]))
+    parts = component.parts if isinstance(component, Columns) else [(every, component)]
+    return OF_CLUSTER + sum(_of_part(target, columns, one) for columns, one in parts)
+
+
+def _of_part(target: Mixture, columns: list[Any], component: Component) -> float:
+    if type(component) not in OF_COLUMNS:
+        return OF_OTHERS
+    if isinstance(component, NormalInverseGamma):
+        places = [target.cells.position(name) for name in columns]
+        if target.cells.subset(places).missing().any():
+            return OF_INCOMPLETE * len(columns)
+    return OF_COLUMNS[type(component)](len(columns))
 
 
 class Cost:

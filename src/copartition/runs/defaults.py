@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -45,6 +46,7 @@ REMEMBERED = 8  # targets
 _chosen: dict[tuple[str, bool], int] = {}
 _partners: dict[tuple[str, bool], np.ndarray] = {}
 _dealt_out: dict[tuple[str, bool], float] = {}
+_remembering = Lock()
 
 
 def read_step(target: Target, step: Any = None, coupling: Any = None, split_merge: Any = None) -> Step:
@@ -140,11 +142,15 @@ def partners_for(target: Target) -> np.ndarray:
 def _remembered(known: dict[tuple[str, bool], Any], target: Target, find: Callable[[Target], Any]) -> Any:
     """Return what was found for a target before, or find it."""
     key = (target.fingerprint, target.is_exchangeable)
-    if key not in known:
-        known[key] = find(target)
+    with _remembering:
+        if key in known:
+            return known[key]
+    found = find(target)
+    with _remembering:  # threads that resolve steps of several targets at a time share what is known
+        known[key] = found
         while len(known) > REMEMBERED:
             del known[next(iter(known))]
-    return known[key]
+    return found
 
 
 def _auto(target: Target) -> int:

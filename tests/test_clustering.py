@@ -1,0 +1,338 @@
+"""The answer and its grade: `cp.cluster` from table to clustering, and what it claims."""
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import copartition as cp
+import naive
+import small
+from copartition.clustering import call, chains, choice, pairs, work
+from copartition.clustering.grade import grade_of
+from copartition.clustering.model import component_for
+from copartition.clustering.reading import own_share, settled
+from copartition.datasets.kinds import recognise
+from copartition.runs.defaults import bind, read_step
+from copartition.runs.workers import Where
+
+EASY = np.concatenate([np.random.default_rng(1).normal(m, 1.0, (25, 2)) for m in (-5.0, 5.0)])
+LITTLE = 0.02  # effort
+
+
+@pytest.fixture(scope="module")
+def easy():
+    return cp.cluster(EASY, seed=1, effort=LITTLE)
+
+
+def test_an_easy_table(easy):
+    assert easy.grade == "unbiased"
+    assert easy.labels.tolist() == [0] * 25 + [1] * 25
+    assert easy.certainty.min() > 0.7
+    assert np.median(easy.certainty) > 0.95
+    assert not easy.undecided.any()
+    assert easy.work["pairs"] == easy.work["pairs_met"] >= 28
+    assert sum(easy.n_clusters.values()) == pytest.approx(1.0, abs=0.05)
+    assert easy.headline.startswith("2 clusters (P = ")
+    assert str(easy).startswith("UNBIASED: 2 clusters")
+    assert repr(easy).startswith("<Clustering, unbiased: 2 clusters")
+    assert next(iter(easy.to_dict().items())) == ("grade", "unbiased")
+    assert [one["component"] for one in easy.scores if one["is_chosen"]] == [easy.scores[0]["component"]]
+
+
+def test_predictions_of_the_data_are_its_clusters(easy):
+    probabilities = easy.predict_proba(EASY)
+    assert np.array_equal(easy.predict(EASY), easy.labels)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-12)
+    assert easy.predict([[0.0, 1e3]]).tolist() == [-1]
+    assert easy.predict([[5.0, np.nan]]).tolist() == [1]
+    grid = np.stack(np.meshgrid(*[np.linspace(-12, 12, 97)] * 2), axis=-1).reshape(-1, 2)
+    assert np.exp(easy.score_samples(grid)).sum() * 0.25**2 == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("executor", [1, "processes"])
+def test_the_same_seed_gives_the_same_answer_anywhere(easy, executor):
+    c = cp.cluster(EASY, seed=1, effort=LITTLE, executor=executor)
+    assert np.array_equal(c.draws.labels, easy.draws.labels)
+    assert np.array_equal(c.certainty, easy.certainty)
+    assert c.n_clusters == easy.n_clusters
+
+
+def test_another_seed_gives_other_draws(easy):
+    assert not np.array_equal(cp.cluster(EASY, seed=2, effort=LITTLE).draws.labels, easy.draws.labels)
+
+
+@pytest.mark.parametrize("replicates", [pairs.FIRST])
+def test_probabilities_against_enumeration(replicates):
+    """On five points pairs and enumeration agree; by chance a test fails once in 300 seeds (about 30 of 4 s.e., few)."""
+    make, density = small.wishart, small.wishart()[1]
+    c = cp.cluster(make()[0], seed=3, effort=0.05)
+    assert c.grade == "unbiased"
+    assert len(c.draws.run.values) >= replicates
+    states, law = naive.law(density, 5)
+    count = np.array([max(state) + 1 for state in states])
+    for k, p in c.n_clusters.items():
+        assert abs(p - law[count == k].sum()) <= 4.5 * c.n_clusters_stderr[k] + 1e-3
+    for n in range(5):
+        for r in range(len(c.sizes)):
+            members = [m for m in range(5) if c.labels[m] == r and m != n]
+            if not members:
+                continue
+            together = np.array([np.mean([state[m] == state[n] for m in members]) for state in states])
+            assert abs(c.probabilities[n, r] - law @ together) <= 0.06  # precision asked for: 0.04 / sqrt(effort)
+
+
+def test_consensus_of_a_clustering(easy):
+    c = easy.consensus
+    assert np.array_equal(c.labels, easy.labels)
+    assert c.similarity[0, 30] < 0.1 < 0.9 < c.similarity[0, 1]
+    assert c.between[0, 1] == pytest.approx(c.similarity[:25, 25:].mean(), abs=1e-9)
+    assert c.cohesion[1] == pytest.approx(c.similarity[25:, 25:][np.triu_indices(25, 1)].mean(), abs=1e-9)
+
+
+def test_other_questions_of_an_answer(easy):
+    ball = easy.credible_ball(0.9)
+    assert ball.probability >= 0.9
+    assert sum(one.probability for one in easy.alternatives(3)) == pytest.approx(1.0, abs=1e-9)
+    assert easy.outliers().empty
+    assert len(easy.outliers(least=0.0)) == 50
+    assert easy.impute().empty
+    frame = easy.to_frame()
+    assert frame["cluster"].tolist() == easy.labels.tolist()
+    assert frame.columns.tolist()[:2] == ["0", "1"]
+
+
+# --- grades ----------------------------------------------------------------------------------------------------------
+
+
+def test_chains_that_disagree_are_unsettled():
+    """Three heaps that two clusters must share: chains from different starts stay where they are."""
+    apart = cp.Mixture(np.repeat([-3.0, 0.0, 3.0], 20), cp.Gaussian(noise_sd=0.5, mean_sd=3.0), cp.FiniteMixture(2))
+    c = cp.cluster(apart, seed=1, effort=LITTLE)
+    assert c.grade == "unsettled"
+    assert "disagree" in c.reason
+    assert "20 of 60 rows" in c.reason or "40 of 60 rows" in c.reason
+    shares = [one.probability for one in c.alternatives(3)]
+    assert 2 <= len(shares) <= 3
+
+
+def test_pairs_that_cannot_be_afforded_leave_an_approximate_answer():
+    data = np.random.default_rng(2).normal(np.repeat([[-4.0], [4.0]], 300, axis=0), 1.0)
+    c = cp.cluster(data, component="diagonal", seed=1, effort=0.002)
+    assert c.grade == "approximate"
+    assert "pairs of coupled chains" in c.reason
+    assert "unbiased" not in str(c).lower()
+    assert len(np.unique(c.draws.replicate)) == chains.CHAINS
+
+
+def test_the_rule_of_the_grade():
+    assert grade_of(4, 100, 0.0, 32, "", "").name == "unbiased"
+    assert grade_of(4, 100, 0.0, 0, "pairs did not meet", "").name == "approximate"
+    assert grade_of(4, 100, 0.1, 0, "", "they differ.").name == "unsettled"
+    assert grade_of(4, 100, 0.1, 32, "", "they differ.").name == "unsettled"
+
+
+def test_one_pair_that_does_not_meet_takes_the_certificate_away(monkeypatch):
+    run = pairs.run_until
+
+    def with_one_apart(*arguments, **more):
+        e = run(*arguments, **more)
+        e.met[3] = False
+        return e
+
+    monkeypatch.setattr(pairs, "run_until", with_one_apart)
+    c = cp.cluster(EASY, component="diagonal", seed=1, effort=LITTLE)
+    assert c.grade == "approximate"
+    assert "1 of 32 replicates did not meet" in c.reason
+    assert c.draws.run.made_by["ordinary"]
+
+
+def test_pairs_that_say_otherwise_unsettle(monkeypatch):
+    """Where pairs have other partitions than chains, the answer is not called unbiased."""
+    from copartition.clustering import reading
+
+    monkeypatch.setattr(
+        reading, "_together_in", lambda d, places: np.full((4, len(places) * (len(places) - 1) // 2), 0.5)
+    )
+    c = cp.cluster(EASY, component="diagonal", seed=1, effort=LITTLE)
+    assert c.grade == "unsettled"
+    assert "pairs of coupled chains say otherwise" in c.reason
+
+
+# --- work ------------------------------------------------------------------------------------------------------------
+
+
+def test_work_stays_within_the_budget():
+    spent = []
+    budget = work.Budget(2e8, tell=lambda now, total, what: spent.append(now))
+    asked = call._read(EASY, "auto", None, None, budget, Where(1, False, 1))
+    call._cluster(asked, "vi", 0.01, budget, Where(1, False, 1))
+    assert spent == sorted(spent)
+    assert budget.spent <= 1.3 * budget.total  # the last piece may go beyond
+
+
+def test_more_effort_is_more_precise(easy):
+    more = cp.cluster(EASY, component="diagonal", seed=1, effort=0.5)
+    less = cp.cluster(EASY, component="diagonal", seed=1, effort=0.02)
+    assert len(more.draws.run.values) >= len(less.draws.run.values)
+
+
+def test_an_interrupted_run_gives_the_answer_so_far(monkeypatch):
+    def stop(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(call, "certify", stop)
+    c = cp.cluster(EASY, component="diagonal", seed=1, effort=LITTLE)
+    assert c.work["interrupted"]
+    assert c.grade == "approximate"
+    assert "it was interrupted" in c.reason
+
+
+@pytest.mark.posix
+def test_ctrl_c_while_chains_run(monkeypatch):
+    """A real signal, half a second after the first stretch of chains, of work that would take minutes."""
+    spend, timers = work.Budget.spend, []
+
+    def and_interrupt(budget, done, what):
+        spend(budget, done, what)
+        if what == "chains" and not timers and budget.spent > 2e9:
+            timers.append(threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)))
+            timers[0].start()
+
+    monkeypatch.setattr(work.Budget, "spend", and_interrupt)
+    wide = np.random.default_rng(4).normal(size=(2_000, 8))
+    c = cp.cluster(wide, component="full", seed=1, effort=50.0, executor=1)
+    assert c.work["interrupted"]
+    assert len(c.labels) == 2_000
+
+
+def test_chains_go_on_exactly_where_they_stopped():
+    """Cut into pieces or not, a chain with unknown hyperparameters has the same sequence of states."""
+    target = cp.Mixture(EASY[::5], component_for(recognise(EASY[::5]).columns, "full"))
+    step = bind(target, read_step(target))
+    state = chains.State(np.zeros(10, dtype=np.int64), target.model.numbers.copy())
+    whole = chains.Stretch(target, step, (state,), 6, 6, 1, 0)
+    random = chains.stream(1, chains.PART, 0, 0)
+    batch, _ = whole.run([0], chains.Pause())
+    labels, values = batch.followed[0]
+    own, found = target.of_chain(), []
+    chain = chains.resumed(own, state)
+    for k in range(6):
+        if k:
+            own = target.of_chain()
+            chain = chains.resumed(own, chains.State(found[-1][0], found[-1][1]))
+        chain = chains.advance_by(own, step.stepper(own), chain, random, 1, chains.Chunks(10), chains.Pause())
+        found.append((chains.renumbered(chain.labels, own).astype(np.int64), own.model.numbers.copy()))
+    assert np.array_equal(labels, [one for one, _ in found])
+    assert np.array_equal(values, [one for _, one in found])
+
+
+# --- the model -------------------------------------------------------------------------------------------------------
+
+
+def test_held_out_rows_choose_the_component_that_made_them():
+    random = np.random.default_rng(3)
+    lines = random.multivariate_normal([0, 0], [[4.0, 3.8], [3.8, 4.0]], 150)
+    name, scores = choice.choose_component(recognise(lines).columns, None, work.Budget(2e9), Where(None, False, 1))
+    assert name in ("full", "tied")
+    assert scores[-1].component == "diagonal"
+    assert scores[-1].score < scores[0].score - 5 * scores[-1].stderr
+    assert scores[0].stderr == 0.0
+
+
+def test_held_out_rows_are_rows_of_the_table():
+    columns = recognise([[float(i), "ab"[i % 2], 0.5 * i * i] for i in range(40)]).columns
+    parts, rows = choice._parts_of(columns, np.random.default_rng(1))
+    assert len(parts) == choice.FOLDS
+    assert sorted(np.concatenate(parts).tolist()) == list(range(2, 40))  # the first "a" and "b" stay
+    assert len(rows) == 40
+
+
+def test_numbers_with_missing_cells_are_taken_apart():
+    table = [[1.5, 2.0, "a"], [2.5, None, "b"], [0.5, 1.0, "a"], [0.1, 3.5, "b"], [0.7, 1.2, "a"]]
+    component = component_for(recognise(table).columns, "full")
+    kinds = {type(one).__name__: columns for columns, one in component.parts}
+    assert kinds == {"NormalInverseWishart": [0], "NormalInverseGamma": [1], "Categorical": [2]}
+
+
+# --- undecided rows --------------------------------------------------------------------------------------------------
+
+
+def with_labels(rows):
+    target = cp.Mixture(
+        np.arange(len(rows[0]))[:, None] * 1.0, cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0)
+    )
+    chain = chains.OrdinaryChains(target, bind(target, read_step(target)), Where(1, False, 1))
+    chain.seen = chains.Followed([np.array(rows)] * chains.CHAINS, [np.zeros((len(rows), 0))] * chains.CHAINS)
+    chain.steps = 2 * len(rows)
+    from copartition.clustering.reading import draws_of_chains
+
+    return draws_of_chains(target, chain, 1)
+
+
+def test_undecided_rows_are_no_clusters_of_one():
+    rows = [[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 2]]
+    found = settled(np.array([0, 0, 0, 1, 1, 1, 2]), with_labels(rows))
+    assert found.tolist() == [0, 0, 0, 1, 1, 1, 1]
+
+
+def test_a_row_that_is_alone_stays_alone():
+    rows = [[0, 0, 0, 1, 1, 1, 2]] * 4
+    assert settled(np.array([0, 0, 0, 1, 1, 1, 2]), with_labels(rows)).tolist() == [0, 0, 0, 1, 1, 1, 2]
+
+
+def test_own_share_against_the_definition():
+    rows = np.random.default_rng(1).integers(0, 3, (12, 9))
+    labels = np.array([0, 0, 1, 1, 1, 2, 2, 0, 3])
+    found = own_share(labels, rows)
+    for n in range(9):
+        others = [m for m in range(9) if m != n and labels[m] == labels[n]]
+        expected = np.mean([[row[m] == row[n] for m in others] for row in rows]) if others else 1.0
+        assert found[n] == pytest.approx(expected)
+
+
+# --- what is refused, and what is taken -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"component": "round"}, "component must be 'auto', 'full', 'tied', 'diagonal' or a Component, got 'round'"),
+        ({"effort": 0}, "effort must be"),
+        ({"effort": 1e9}, "effort must be 0.001 to 1e\\+06"),
+        ({"loss": "rand"}, "loss must be 'vi' or 'binder'"),
+        ({"seed": -1}, "seed must be"),
+        ({"progress": 2}, "progress must be"),
+        ({"executor": "cloud"}, "executor must be"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        cp.cluster(EASY, **arguments)
+
+
+def test_a_target_has_its_own_model():
+    with pytest.raises(ValueError, match="prior must be left out for a target"):
+        cp.cluster(small.scalar()[0], prior=cp.DirichletProcess(2.0))
+
+
+def test_networks_and_colourings_have_no_columns():
+    networkx = pytest.importorskip("networkx")
+    c = cp.cluster(networkx.barbell_graph(5, 0), seed=1, effort=LITTLE)
+    assert sorted(c.sizes.tolist()) == [5, 5]
+    with pytest.raises(TypeError, match="profile is about the columns of a table"):
+        c.profile()
+    assert cp.cluster(small.coloring()[0], seed=1, effort=LITTLE).grade in ("unbiased", "approximate")
+
+
+def test_rows_of_another_table_are_refused(easy):
+    with pytest.raises(ValueError, match="column"):
+        easy.predict([[1.0, 2.0, 3.0]])
+
+
+def test_known_labels_stay():
+    known = np.full(50, -1)
+    known[[0, 1]], known[[30]] = 0, 1
+    c = cp.cluster(EASY, component="diagonal", known=known, seed=1, effort=LITTLE)
+    assert c.labels[0] == c.labels[1] != c.labels[30]
