@@ -130,22 +130,30 @@ def cluster(output: str | None, report: str | None, effort: float, as_json: bool
         except KeyboardInterrupt:
             click.echo("Interrupted: there was no answer yet.", err=True)
             sys.exit(130)
-        click.echo(json.dumps(_plain(c.to_dict()), allow_nan=False) if as_json else str(c))
-        if output is not None:
-            with writing(output, asked.source):
-                about = {"grade": c.grade, "effort": c.effort, "seed": c.seed, "version": cp.__version__}
-                write_columns(beside(asked.beside, c), Path(output), about)
-            click.echo(f"Wrote {output}.", err=as_json)
-        if report is not None:
-            with writing(report, asked.source):
-                c.report(report, Path(options["data"] or options["example"]).name)
-            click.echo(f"Wrote {report}.", err=as_json)
+        try:  # files first: who reads what is printed may have heard enough, as head does
+            _write(c, asked, output, report, Path(options["data"] or options["example"]).name)
+        finally:
+            click.echo(json.dumps(_plain(c.to_dict()), allow_nan=False) if as_json else str(c))
+        for path in (output, report):
+            if path is not None:
+                click.echo(f"Wrote {path}.", err=as_json)
         if c.work.get("interrupted"):
             sys.exit(130)
 
 
 for of_networks in network_options():
     of_networks(cluster)
+
+
+def _write(c: cp.Clustering, asked: Asked, output: str | None, report: str | None, title: str) -> None:
+    """Write the table with its clusters, and the page."""
+    if output is not None:
+        about = {"grade": c.grade, "effort": c.effort, "seed": c.seed, "version": cp.__version__}
+        with writing(output, asked.source):
+            write_columns(beside(asked.beside, c), Path(output), about)
+    if report is not None:
+        with writing(report, asked.source):
+            c.report(report, title)
 
 
 @contextmanager
