@@ -168,7 +168,7 @@ def test_the_first_page_shows_the_picture_and_the_code_at_once(browse):
     (picture,) = pictures(one)
     assert picture["width"] >= 800
     code = one.locator(".first pre")
-    assert "cp.estimate" in code.inner_text()
+    assert "cp.cluster" in code.inner_text()
     assert code.evaluate("e => e.scrollWidth <= e.clientWidth"), "lines of the code are cut off"
     for what in (".first pre", ".first img"):
         box = one.locator(what).bounding_box()
@@ -196,6 +196,7 @@ def test_the_gallery_has_pictures(browse):
 
 PROGRAMS = {  # those that run for the site, and nowhere else, and what they say
     "bernoulli": "Mixture of 60 points x 12\n- Points of a cluster follow Bernoulli(a=0.5, b=0.5).",
+    "cluster": "Wrote out/clusters.png and out/clusters.html.",
     "communities": "Wrote networks.png.",
     "faithful": "Wrote out/faithful.png and out/faithful.html.",
     "galaxies": "Wrote out/galaxies.png and out/galaxies.html.",
