@@ -62,7 +62,7 @@ def test_what_is_added(clustered):
     assert about["work"]["pairs"] >= about["work"]["pairs_met"]
     assert about["versions"]["copartition"] == cp.__version__
     assert any("concentration" in sentence for sentence in about["assumptions"])
-    assert set(about["profile"]["column"]) == set(about["separation"]["column"]) == {"PC1", "PC2", "PC3"}
+    assert set(about["profile"]["column"]) == set(about["separation"].index) == {"PC1", "PC2", "PC3"}
     assert set(about["scores"]["component"]) == {"full", "tied", "diagonal"}
 
 
@@ -76,7 +76,7 @@ def test_it_survives_a_file(clustered, tmp_path):
     assert about["n_clusters"]["probability"].tolist() == was["n_clusters"]["probability"].tolist()
     assert about["assumptions"].tolist() == was["assumptions"].tolist()
     for name in ("profile", "separation", "scores"):
-        pd.testing.assert_frame_equal(about[name], was[name], check_index_type=False, check_names=False)
+        pd.testing.assert_frame_equal(about[name], was[name], check_index_type=False)
     assert abs(back.obsp["copartition_similarity"] - clustered.obsp["copartition_similarity"]).max() == 0
 
 

@@ -182,9 +182,9 @@ def _add(adata: Any, key: str, found: Clustering, params: dict[str, Any]) -> Non
 
 
 def _as_kept(frame: Any) -> Any:
-    """Return a data frame as files keep it: plain columns, and an index of text."""
-    kept = frame.reset_index() if frame.index.names != [None] else frame.copy()
-    return kept.set_index(kept.index.astype(str))
+    """Return a data frame as files keep it: an index of one level, of text."""
+    kept = frame.reset_index() if frame.index.nlevels > 1 else frame
+    return kept.set_axis(kept.index.astype(str))
 
 
 def _sparse(similarity: np.ndarray) -> Any:
