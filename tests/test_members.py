@@ -233,6 +233,8 @@ def test_data_far_from_the_origin_lose_no_digits(rng):
         )
         np.testing.assert_allclose(far.log_density(data[:50] + 1e8), near.log_density(data[:50]), rtol=0, atol=1e-7)
         np.testing.assert_allclose(far.left_out(), near.left_out(), rtol=0, atol=1e-7)
+        last = near.log_density(data[4990:5000])  # many rows, some at a time, are as each by itself
+        np.testing.assert_allclose(near.log_density(data[:5000])[4990:], last, rtol=1e-13)
 
 
 def test_wide_priors_lose_no_digits():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+
+AT_A_TIME = 2000  # rows: they stay in the cache, and BLAS starts no threads, which wait for each other on busy machines
 
 
 class Elliptical(ABC):
@@ -37,7 +40,7 @@ class Elliptical(ABC):
         inverses, log_volume = self.inverses if every else inverse_roots(self.root[:, :, columns])
         squares = np.empty((len(self.centre), len(rows)))
         for k, inverse in enumerate(inverses):
-            squares[k] = quadratic_form(rows - self.centre[k, columns], inverse)
+            squares[k] = quadratic_form(rows, self.centre[k, columns], inverse)
         return self.of_squares(squares, log_volume, len(columns))
 
     @cached_property
@@ -60,7 +63,12 @@ def inverse_roots(roots: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
     return [dtrtri(triangle)[0] for triangle in triangles], log_volume
 
 
-def quadratic_form(differences: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Return ``d' (R' R)^-1 d`` for every row d."""
-    scaled = differences @ inverse
-    return np.einsum("ij,ij->i", scaled, scaled)
+def transformed(rows: np.ndarray, centre: np.ndarray, matrix: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield ``(x - centre)' matrix`` of all rows x, some at a time."""
+    for first in range(0, max(len(rows), 1), AT_A_TIME):
+        yield (rows[first : first + AT_A_TIME] - centre) @ matrix
+
+
+def quadratic_form(rows: np.ndarray, centre: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Return ``d' (R' R)^-1 d`` of every row, d being its distance from the centre."""
+    return np.concatenate([np.einsum("ij,ij->i", part, part) for part in transformed(rows, centre, inverse)])

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.targets.members.groups import Moments, Predictive
-from copartition.targets.members.joint import Elliptical
+from copartition.targets.members.joint import Elliptical, transformed
 from copartition.targets.members.statistics import of_column
 
 LOG_TWO_PI = np.log(2.0 * np.pi)
@@ -115,7 +115,7 @@ class NormalRows(Predictive):
     kind = "number"
 
     def __init__(self, cells: np.ndarray, labels: np.ndarray, n_clusters: int, prior: RowsPrior) -> None:
-        coordinates = ((cells - prior.mean) @ prior.axes).T
+        coordinates = np.concatenate(list(transformed(cells, prior.mean, prior.axes))).T
         self.columns = [
             NormalColumn(row, labels, n_clusters, NormalPrior(0.0, 1.0, kappa))
             for row, kappa in zip(np.ascontiguousarray(coordinates), prior.kappa, strict=True)

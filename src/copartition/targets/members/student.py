@@ -195,7 +195,7 @@ class StudentRows(Predictive):
         """Return the same for the rows of cluster k, which are several."""
         width, (inverses, log_volume) = rows.shape[1], self.clusters.inverses
         kappa, delta = self.clusters.kappa[k] - 1.0, self.clusters.delta[k] - 1.0  # without the row
-        u = 1.0 - (kappa + 1.0) / kappa * quadratic_form(rows - self.clusters.centre[k], inverses[k])
+        u = 1.0 - (kappa + 1.0) / kappa * quadratic_form(rows, self.clusters.centre[k], inverses[k])
         lost = np.flatnonzero(u < LOST)
         u[lost] = 1.0
         result = constant(kappa, delta, width) - log_volume[k] + 0.5 * (delta + width - 1.0) * np.log(u)
