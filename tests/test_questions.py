@@ -89,7 +89,7 @@ def new_row(name, row, reference):
     states, law = naive.law(before, len(data))
     shares, total = np.zeros(reference.max() + 2), 0.0
     for state, probability in zip(states, law, strict=True):
-        ways = [w for w in naive.placements((*state, 0), len(data))]
+        ways = naive.placements((*state, 0), len(data))
         logs = np.array([after.log_density(way) for way in ways])
         total += probability * np.exp(logs - before.log_density(state)).sum()
         weights = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
@@ -114,7 +114,7 @@ def test_new_rows_against_enumeration(name):
 
 
 def member_moments(name, members, column):
-    """Mean and second moment of the cell of a new member of a cluster, from closed forms; or probabilities of levels."""
+    """Mean and second moment of the cell of a new member of a cluster, or probabilities of levels: closed forms."""
     _, data, _, _ = CASES[name]
     cells = [data[m][column] for m in members if data[m][column] is not None and data[m][column] == data[m][column]]
     if name == "gaps" or (name == "mixed" and column == 2):

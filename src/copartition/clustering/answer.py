@@ -256,6 +256,9 @@ class Clustering(Displayed):
 
     def _rows(self, rows: Any) -> Cells:
         if self.recognised is not None:
+            width = len(self.recognised.columns) + len(self.recognised.left_out)
+            if not hasattr(rows, "columns") and np.ndim(rows) == 2 and np.shape(rows)[1] != width:
+                raise ValueError(f"rows must have the {width} column(s) of the data, got shape {np.shape(rows)}.")
             return table_of(recognise(rows, known=self.recognised).columns)
         mixture: Any = self.posterior
         cells, known = cells_of(rows, "rows"), mixture.cells

@@ -72,7 +72,7 @@ def _sum(sizes: np.ndarray) -> float:
 
 
 def credible_ball(draws: WeightedPartitions, labels: np.ndarray, loss: str, level: float) -> Ball:
-    """Return the smallest ball around a clustering with at least a given probability; see `Clustering.credible_ball`."""
+    """Return the smallest ball around a clustering with a probability of at least `level`."""
     every = [
         (distance(partition, labels, loss), weight, partition) for _, weight, partition, _ in each_partition(draws)
     ]

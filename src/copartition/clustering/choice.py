@@ -44,13 +44,13 @@ class Score(NamedTuple):
         Mean log predictive density of a row.
     stderr : float
         Standard error, between rows, of its difference from the best; 0 for the best.
-    is_chosen : bool
+    chosen : bool
     """
 
     component: str
     score: float
     stderr: float
-    is_chosen: bool
+    chosen: bool
 
 
 @dataclass(frozen=True)

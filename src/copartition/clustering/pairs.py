@@ -96,8 +96,8 @@ def certify(
         return Certificate(None, None, "pairs of coupled chains take more work than there is")
     coupled = pilot.meeting_times - pilot.lag
     if pilot.censored:
-        why = f"{pilot.censored} of {len(coupled)} pairs of coupled chains did not meet within {pilot.max_sweeps:,} sweeps"
-        return Certificate(pilot, None, why)
+        unmet = f"{pilot.censored} of {len(coupled)} pairs of coupled chains"
+        return Certificate(pilot, None, f"{unmet} did not meet within {pilot.max_sweeps:,} sweeps")
     burn_in = max(LEAST_BURN_IN, MARGIN * int(coupled.max()))
     left, most, horizon = SPARE * budget.left, 0.0, burn_in
     for burn_ins in (HORIZON, SHORT_HORIZON):
@@ -113,13 +113,12 @@ def certify(
     functionals = [memberships(labels), n_clusters(most_clusters)]
     job = replace(make_job(target, functionals, choice, where.seed), keeps=PER_REPLICATE)
     rule = UntilPrecise(stderr=PRECISION / np.sqrt(effort), relative=None, most=int(most), first=min(FIRST, int(most)))
-    spent = [0]
 
     def tell(done: int, total: int, mean: np.ndarray, stderr: np.ndarray) -> None:
-        budget.spend((done - spent[0]) * of_replicate, f"pairs of chains: {done} of {total}")
-        spent[0] = done
+        budget.show(done * of_replicate, f"pairs of chains: {done} of {total}")
 
     run = run_until(rule, job, choice, executor=where.executor, progress=tell)
+    budget.spend(len(run.met) * of_replicate, "pairs of chains")  # at once: the same sum in whatever order they end
     unmet = f"{run.censored} of {len(run.met)} replicates did not meet within {cap:,} sweeps" if run.censored else ""
     return Certificate(pilot, WeightedPartitions(run, target), unmet)
 

@@ -41,8 +41,9 @@ class Predicting:
     """
 
     def __init__(self, posterior: Any, rows: Cells | None = None) -> None:
-        self.posterior, self._rows = posterior, rows
+        self.posterior = posterior
         self._members = posterior.component.members(posterior.cells)
+        self._rows = None if rows is None else self._members.read(rows)
         self._weights: dict[float, tuple[np.ndarray, np.ndarray]] = {}
 
     def members(self, labels: np.ndarray, hyperparameters: np.ndarray) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from copartition.answers import Estimate
 from copartition.clustering.answer import Clustering
+from copartition.clustering.averages import by_replicate, mean_of, stderr_of
 from copartition.clustering.chains import CHAINS, OrdinaryChains, places_looked_at
 from copartition.clustering.grade import Grade, grade_of
 from copartition.clustering.pairs import Certificate
@@ -105,13 +106,17 @@ class Reading:
             "pairs": n_pairs,
             "pairs_met": met,
             "meeting_mean": float(coupled.mean()) if coupled.size else None,
-            "share_of_budget": budget.spent / budget.total,
+            "share_of_budget": round(float(budget.spent / budget.total), 3),
             "interrupted": was_interrupted,
         }
         companions, of_numbers = about.parts()
         shape = len(self.labels), -1
         mean, stderr = companions.mean.reshape(shape), companions.stderr.reshape(shape)
         certainty, error = belonging(self.labels, mean, stderr)
+        alone = np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
+        if len(alone):  # to belong to a cluster of one is to be alone
+            each = by_replicate(draws, lambda partition, values: is_alone(partition)[alone])
+            certainty[alone], error[alone] = each.mean(axis=0), stderr_of(each)
         rank = rank_by_size(self.labels)
         probabilities = np.clip(mean, 0.0, 1.0)
         probabilities[np.arange(len(mean)), self.labels] = np.clip(certainty, 0.0, 1.0)
@@ -241,14 +246,22 @@ def settled(labels: np.ndarray, draws: WeightedPartitions) -> np.ndarray:
         mean = e.mean.reshape(len(labels), -1)
         certainty, _ = belonging(labels, mean, np.zeros_like(mean))
         sizes = np.bincount(labels)
+        if np.any(sizes < 2):
+            share = mean_of(draws, lambda partition, values: is_alone(partition))
+            certainty = np.where(sizes[labels] < 2, share, certainty)
         mean[:, sizes < 2] = -1.0  # nobody joins a cluster of one
         best = np.argmax(mean, axis=1)
         undecided = (certainty < UNDECIDED) & (mean[np.arange(len(labels)), best] > -1.0)
         if not undecided.any():
             break
         moved = np.where(undecided, best, labels)
-        labels = moved if len(np.unique(moved)) else labels
+        labels = moved
     return canonical(labels)
+
+
+def is_alone(partition: np.ndarray) -> np.ndarray:
+    """Return 1 for each row that is alone in its cluster, 0 for the others."""
+    return np.asarray(np.bincount(partition)[partition] == 1, dtype=np.float64)
 
 
 def rank_by_size(labels: np.ndarray) -> np.ndarray:

@@ -93,4 +93,8 @@ class Budget:
     def spend(self, work: float, what: str) -> None:
         """Count work that has been done."""
         self.spent += work
-        self.tell(self.spent, self.total, what)
+        self.show(0.0, what)
+
+    def show(self, work: float, what: str) -> None:
+        """Say how much work has been done, some of which is not counted yet."""
+        self.tell(self.spent + work, self.total, what)
