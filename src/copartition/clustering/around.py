@@ -145,7 +145,7 @@ def _nearest(partition: np.ndarray, centres: list[np.ndarray], loss: str) -> int
 def _spread_out(pool: np.ndarray, weights: np.ndarray, count: int, loss: str) -> list[np.ndarray]:
     """Return so many of some partitions, one after another the one that lowers the expected distance most."""
     apart = np.array([[distance(a, b, loss) for b in pool] for a in pool])
-    nearest, chosen = np.full(len(pool), np.inf), []
+    nearest, chosen = np.full(len(pool), np.inf), list[int]()
     for _ in range(min(count, len(pool))):
         gain = np.minimum(nearest, apart) @ weights
         best = int(np.argmin(gain))

@@ -200,7 +200,8 @@ def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, whe
             posterior.names = data.names
         return Question(posterior, None, [], data)
     kinds = data if isinstance(data, Kinds) else recognise(data)
-    name, scores = component, []
+    name: str = component
+    scores: list[Score] = []
     if component == "auto":
         name, scores = choose_component(kinds.columns, prior, budget, where)
     return Question(posterior_of(kinds, component_for(kinds.columns, name), prior, known), kinds, scores, data)

@@ -253,7 +253,7 @@ def _starts_of(target: Target) -> tuple[list[str], list[Beginning | State]]:
     known = dispersed_starts(target)
     if target.n_points > MANY_POINTS:
         known.pop("singletons", None)
-    names = [name for name in ("one_cluster", "singletons") if name in known]
+    names: list[str] = [name for name in ("one_cluster", "singletons") if name in known]
     names += ["sequential"] * (CHAINS - len(names))
     found: list[Beginning | State] = [known[name] for name in names]
     return names, found

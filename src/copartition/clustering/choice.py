@@ -136,7 +136,8 @@ def choose_component(columns: list[Column], prior: Any, budget: Budget, where: W
         for i, one in zip(batch.indices.tolist(), batch.scores, strict=True):
             scores[list(a_step)[i % len(a_step)]].append(one)
     budget.spend(of_fold * many * steps / STEPS, "choosing the model")
-    return _best({name: np.concatenate(all_) for name, all_ in scores.items() if all(one is not None for one in all_)})
+    known = {name: [one for one in every if one is not None] for name, every in scores.items()}
+    return _best({name: np.concatenate(every) for name, every in known.items() if len(every) == many})
 
 
 def _best(scores: dict[str, np.ndarray]) -> tuple[str, list[Score]]:
