@@ -16,7 +16,7 @@ from pathlib import Path
 
 LEVEL = "x86-64-v3"
 FEATURES = ["avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3"]
-WIDTHS = range(1, 11)  # of tables with unknown covariances
+WIDTHS = range(1, 11)  # of tables of numbers
 
 
 def pack(wheel: Path) -> None:
@@ -61,8 +61,13 @@ def compile_here(package: Path) -> None:
     for target in targets:
         cp.estimate(target, functionals, **how)
         cp.sample(target, cp.n_clusters(), sweeps=5, burn_in=2, chains=1, seed=1)
-    for width in WIDTHS:  # a kernel each
-        cp.conditional(cp.Mixture(rng.normal(size=(30, width)), cp.NormalInverseWishart()), np.zeros(30, dtype=int), 0)
+    for width in WIDTHS:  # kernels of their own; those of shared and diagonal covariances from 100 points on
+        for component in (cp.NormalInverseWishart(), cp.TiedGaussian("full"), cp.NormalInverseGamma()):
+            posterior = cp.Mixture(rng.normal(size=(100, width)), component)
+            hyperparameters = posterior.model.numbers.copy() if posterior.numbers else None
+            cp.conditional(posterior, np.zeros(100, dtype=int), 0, hyperparameters)
+    for data in (table, np.hstack([table, yes]), np.hstack([table, yes * 3.0 + 1.0])):
+        cp.cluster(data, seed=1, effort=0.01).consensus  # noqa: B018 - which is what a page asks for
     cp.tune(targets[0], cp.n_clusters(), pairs=60, seed=1)
     cp.consensus(targets[0], replicates=4, seed=1)
     ship(package)
