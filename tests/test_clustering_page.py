@@ -104,8 +104,7 @@ def test_columns_that_say_little_are_not_named_nor_more_than_three():
 
 def test_nothing_distinguishes_a_single_cluster_nor_blocks_of_a_network(made, monkeypatch):
     assert distinguishing(made["network"]) == ["", ""]
-    one = clusterings.made_up(pd.DataFrame({"x": [1.0, 2.0]}), [0, 0], [1.0, 1.0])
-    assert distinguishing(one) == [""]
+    assert distinguishing(from_columns({"x": {"": ([1.0], [1.0], 0.0)}}, sizes=(9,))) == [""]
     monkeypatch.setattr(clusterings.MadeUp, "profile", lambda self: needs_pandas())
     assert distinguishing(clusterings.penguins()) == ["", "", ""]
 
@@ -201,6 +200,7 @@ def test_page_lists_sizes_certainties_doubts_scores_and_findings(made, tmp_path)
     assert re.search(rf"{least} \d, undecided {c.certainty.min():.2f} \d 0\.\d\d", text)
     assert "full -4.120 0.05 chosen diagonal -4.870 0.06" in text
     assert "Heavy tails: Rows lie farther out than the model has it. Try component='full'." in text
+    assert "Mind what else was found: Heavy tails." in text  # of what is no warning nothing is said at the top
     assert c.notes[0] in text
     assert "Clusters of 344 rows" in text
 
@@ -344,7 +344,7 @@ def test_page_and_display_of_a_real_clustering(real, tmp_path):
     said = distinguishing(real)
     assert len(said) == len(real.sizes) == 3
     assert all(words(one) in text for one in [*said, real.headline, real.reason, *real.kinds, *real.assumptions])
-    assert any("7 high" in one for one in said)
+    assert any("column 7 high" in one for one in said)
     for words_of_one in said:
         assert words_of_one in str(real)
     assert real.headline in real._repr_html_()
@@ -352,9 +352,9 @@ def test_page_and_display_of_a_real_clustering(real, tmp_path):
 
 def test_rows_of_a_real_clustering_are_drawn_where_they_are(real):
     ax = real.plot()
-    assert {ax.get_xlabel(), ax.get_ylabel()} == {"width", "7"}
+    assert {ax.get_xlabel(), ax.get_ylabel()} == {"width", "column 7"}
     drawn = np.concatenate([c.get_offsets() for c in ax.collections if str(c.get_gid()).startswith("cluster")])
-    given = real.given[[name if name != "7" else 7 for name in (ax.get_xlabel(), ax.get_ylabel())]].dropna()
+    given = real.given[[name if name != "column 7" else 7 for name in (ax.get_xlabel(), ax.get_ylabel())]].dropna()
     np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(given.to_numpy(), axis=0))
     pyplot.close(ax.figure)
 

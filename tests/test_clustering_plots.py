@@ -150,6 +150,16 @@ def test_numbers_of_clusters_are_bars_with_intervals_and_the_prior(ax):
     np.testing.assert_allclose([patch.get_height() for patch in ax.patches], [0.005, 0.9, 0.03])
     ends = np.array(ax.collections[0].get_segments())[:, :, 1]
     np.testing.assert_allclose(ends, [[0.0, 0.0246], [0.8804, 0.9196], [0.0104, 0.0496]], atol=1e-4)
+    ax.clear()
+    plots.n_clusters(clusterings.one_number(n_clusters={4: 1.0, 5: 0.0, 9: 0.0}), ax=ax)
+    assert [
+        (label.get_text(), bar.get_height()) for label, bar in zip(ax.get_xticklabels(), ax.patches, strict=True)
+    ] == [
+        ("3", 0.0),
+        ("4", 1.0),
+        ("5", 0.0),
+    ]
+    ax.clear()
     plots.n_clusters(c, ax=ax, posterior=c.posterior)
     import copartition as cp
 

@@ -220,7 +220,7 @@ def distinguishing(c: ClusteringLike) -> list[str]:
     >>> import copartition as cp
     >>> data = [[0, 9], [1, 8], [2, 9], [3, 7], [50, 8], [51, 9], [52, 8], [53, 7]]
     >>> distinguishing(cp.cluster(data, cp.Gaussian(noise_sd=2, mean_sd=30), seed=1))
-    ['0 low (1, all 26)', '0 high (51, all 26)']
+    ['column 0 low (1, all 26)', 'column 0 high (51, all 26)']
     """
     count = len(c.sizes)
     columns = profile_of(c) if count > 1 else []
@@ -235,21 +235,34 @@ def _telling(columns: list[ColumnProfile], r: int) -> list[ColumnProfile]:
 
 
 def _in_words(column: ColumnProfile, r: int) -> str:
+    name = called(column)
     if column.levels:
         level = _telling_level(column.mean[r] - column.of_all)
         less = "only " if column.mean[r, level] < column.of_all[level] else ""
         shares = f"{less}{percent(column.mean[r, level])} (all {percent(column.of_all[level])})"
-        return f"{column.name} {column.levels[level]} {shares}"
+        return f"{name} {column.levels[level]} {shares}"
     mean, of_all, sd = column.mean[r, 0], column.of_all[0], column.sd[r]
-    numbers = f"{rounded(mean, column.spread)}, all {rounded(of_all, column.spread)}"
+    numbers = f"{in_digits(mean, column)}, all {in_digits(of_all, column)}"
     off = abs(mean - of_all)
     if not (off < NEAR * sd or off < NEAR_OF_ALL * column.spread):  # also where there is no sd
-        return f"{column.name} {'high' if mean > of_all else 'low'} ({numbers})"
+        return f"{name} {'high' if mean > of_all else 'low'} ({numbers})"
     if NARROW * column.spread < sd < BROAD * column.spread:
-        return f"{column.name} near the average ({numbers})"
+        return f"{name} near the average ({numbers})"
     kind = "scattered" if sd > column.spread else "close together"
     spreads = f"standard deviation {rounded(sd, sd)}, all {rounded(column.spread, column.spread)}"
-    return f"{column.name} {kind} ({spreads})"
+    return f"{name} {kind} ({spreads})"
+
+
+def called(column: ColumnProfile) -> str:
+    """Return what to call a column: those without names have numbers."""
+    name = str(column.name)
+    return f"column {name}" if name.isdigit() else name
+
+
+def in_digits(value: float, column: ColumnProfile) -> str:
+    """Return a mean with as many digits as matter beside the spread of the column, and no minus before a zero."""
+    text = rounded(value, column.spread)
+    return text.removeprefix("-") if float(text) == 0.0 else text
 
 
 def _telling_level(difference: np.ndarray) -> int:

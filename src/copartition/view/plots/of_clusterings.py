@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from copartition.display import rounded
 from copartition.targets.network.model import BlockModel
 from copartition.validation import integer
 from copartition.view.axes import axes_for, labelled
-from copartition.view.clusterings import ClusteringLike, ColumnProfile, check_clustering, percent, profile_of, values_of
+from copartition.view.clusterings import (
+    ClusteringLike,
+    ColumnProfile,
+    called,
+    check_clustering,
+    in_digits,
+    percent,
+    profile_of,
+    values_of,
+)
 from copartition.view.networks import FIRST, network
 from copartition.view.palette import ACCENT, INK, MUTED, PAPER, SERIES, SHAPES, color_of
 from copartition.view.plots.of_clusters import co_clustering
@@ -49,7 +57,7 @@ def clusters(c: ClusteringLike, *, ax: Axes | None = None) -> Axes:
     >>> data = [[0, 9], [1, 8], [2, 9], [3, 7], [50, 8], [51, 9], [52, 8], [53, 7]]
     >>> ax = cp.plots.clusters(cp.cluster(data, cp.Gaussian(noise_sd=2, mean_sd=30), seed=1))
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('0', '1')
+    ('column 0', 'column 1')
     """
     c = check_clustering(c)
     columns = profile_of(c)
@@ -64,13 +72,13 @@ def clusters(c: ClusteringLike, *, ax: Axes | None = None) -> Axes:
         return _stacked(ax, c, columns[0])
     across = values_of(c, numbers[0])
     if len(numbers) > 1:
-        up, name = values_of(c, numbers[1]), str(numbers[1].name)
+        up, name = values_of(c, numbers[1]), called(numbers[1])
     else:
         up = c.labels + np.random.default_rng(0).uniform(-0.3, 0.3, len(c.labels))
         up[c.labels >= MOST_CLUSTERS] = np.nan
         name = _cluster_axis(ax, c)
     _draw_rows(ax, c, across, up, is_strip=len(numbers) == 1)
-    return labelled(ax, str(numbers[0].name), name)
+    return labelled(ax, called(numbers[0]), name)
 
 
 def color_of_cluster(r: int) -> str:
@@ -175,7 +183,7 @@ def _stacked(ax: Axes, c: ClusteringLike, column: ColumnProfile) -> Axes:
                        bbox_to_anchor=(0.5, 1.0), ncols=3)  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
-    return labelled(ax, f"{column.name}: share of the rows", label)
+    return labelled(ax, f"{called(column)}: share of the rows", label)
 
 
 class _Line(NamedTuple):
@@ -264,15 +272,15 @@ def _lines(column: ColumnProfile) -> list[_Line]:
     difference = column.mean - column.of_all
     if not column.levels:
         scale = FULL_SD * column.spread if column.spread > 0 else 1.0
-        texts = [rounded(mean, column.spread) for mean in column.mean[:, 0]]
-        of_all = rounded(column.of_all[0], column.spread)
-        return [_Line(_short(str(column.name)), np.clip(difference[:, 0] / scale, -1, 1), texts, of_all)]
+        texts = [in_digits(mean, column) for mean in column.mean[:, 0]]
+        of_all = in_digits(column.of_all[0], column)
+        return [_Line(_short(called(column)), np.clip(difference[:, 0] / scale, -1, 1), texts, of_all)]
     most = np.abs(difference).max(axis=0)
     # Of two categories the one says what the other does.
     shown = [len(most) - 1] if len(most) <= 2 else sorted(np.argsort(-most, kind="stable")[:LEVELS].tolist())
     return [
         _Line(
-            f"{_short(str(column.name))}: {_short(str(column.levels[j]))}",
+            f"{_short(called(column))}: {_short(str(column.levels[j]))}",
             np.clip(difference[:, j] / FULL_SHARE, -1, 1),
             [percent(share) for share in column.mean[:, j]],
             percent(column.of_all[j]),

@@ -134,8 +134,10 @@ def _numbers_of(c: ClusteringLike, level: float) -> tuple[list[int], np.ndarray,
 
     likely = sorted(c.n_clusters, key=lambda k: -c.n_clusters[k])[:NUMBERS]
     numbers = sorted(k for k in likely if c.n_clusters[k] >= UNLIKELY or k == likely[0])
-    mean = np.array([c.n_clusters[k] for k in numbers])
-    half = ndtri(0.5 + 0.5 * confidence(level)) * np.array([c.n_clusters_stderr[k] for k in numbers])
+    if len(numbers) < 3:  # beside a single bar it is to be seen that there are no others
+        numbers = list(range(max(numbers[0] - 1, 1), numbers[-1] + 2))
+    mean = np.array([c.n_clusters.get(k, 0.0) for k in numbers])
+    half = ndtri(0.5 + 0.5 * confidence(level)) * np.array([c.n_clusters_stderr.get(k, 0.0) for k in numbers])
     return numbers, mean, (np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0))
 
 

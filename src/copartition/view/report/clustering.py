@@ -143,7 +143,9 @@ def _number(value: Any) -> str:
 
 
 def _together(consensus: Consensus, ax: Any) -> Any:
-    return labelled(plots.co_clustering(consensus, ax=ax), "rows, cluster by cluster", "rows, in the same order")
+    ax = labelled(plots.co_clustering(consensus, ax=ax), "rows, cluster by cluster", "rows, in the same order")
+    ax.locator_params(nbins=5)
+    return ax
 
 
 def _pictures(c: ClusteringLike) -> list[Picture]:
