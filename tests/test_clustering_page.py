@@ -200,7 +200,7 @@ def test_page_lists_sizes_certainties_doubts_scores_and_findings(made, tmp_path)
     assert re.search(rf"{least} \d, undecided {c.certainty.min():.2f} \d 0\.\d\d", text)
     assert "full -4.120 0.05 chosen diagonal -4.870 0.06" in text
     assert "Heavy tails: Rows lie farther out than the model has it. Try component='full'." in text
-    assert "Mind what else was found: Heavy tails." in text  # of what is no warning nothing is said at the top
+    assert "Mind what else was found: Heavy tails ." in text  # of what is no warning nothing is said at the top
     assert c.notes[0] in text
     assert "Clusters of 344 rows" in text
 
