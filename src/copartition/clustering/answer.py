@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 UNDECIDED = 0.5  # certainty below which a row is
 ALL_PAIRS = 2_000  # rows of which all pairs are looked at
 LISTED = 10  # rows, and numbers of clusters, that a summary names
+WIDTH = 110  # of a line
 LIKELY = 0.005  # probability of a number of clusters from which on it is worth a word
 
 
@@ -141,9 +143,13 @@ class Clustering(Displayed):
         """How many clusters, with which probability, and how many rows are undecided."""
         count, undecided = len(self.sizes), int(self.undecided.sum())
         likely = max(self.n_clusters, key=lambda k: self.n_clusters[k])
-        text = f"{count:,} cluster{'' if count == 1 else 's'} (P = {_probability(self.n_clusters.get(count, 0.0))})"
-        if likely != count:
-            text += f"; the most likely number is {likely:,} (P = {_probability(self.n_clusters[likely])})"
+        text = f"{count:,} cluster{'' if count == 1 else 's'}"
+        of_count = _probability(self.n_clusters.get(count, 0.0))
+        if likely == count:
+            text += f" (P = {of_count})"
+        else:
+            more = _probability(self.n_clusters[likely])
+            text += f"; the most probable number is {likely:,} (P = {more}; {count:,} has {of_count})"
         if undecided:
             text += f"; {undecided:,} row{'' if undecided == 1 else 's'} undecided"
         return f"{text}."
@@ -330,7 +336,7 @@ class Clustering(Displayed):
         count : int
             How many, at most.
         """
-        return around.alternatives(self.draws, integer("count", count, 1), self.loss, self.seed)
+        return around.alternatives(self.draws, self.labels, integer("count", count, 1), self.loss, self.seed)
 
     # --- for people, and for other programs --------------------------------------------------------------------------
 
@@ -379,7 +385,7 @@ class Clustering(Displayed):
         }
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draw the rows by the columns that separate clusters most; see `copartition.plots`.
+        """Draw the rows by the columns that separate clusters most; see ``copartition.plots``.
 
         Parameters
         ----------
@@ -403,12 +409,11 @@ class Clustering(Displayed):
         sure = [float(self.certainty[self.labels == r].mean()) for r in range(len(self.sizes))]
         rows = [f"{r:>7}  {size:>6,}  {sure[r]:>9.2f}  {words[r]}" for r, size in enumerate(self.sizes.tolist())]
         numbers = [f"{k} ({_probability(p)})" for k, p in self.n_clusters.items() if p > LIKELY]
-        lines = [f"{self.grade.upper()}: {self.headline}", self.reason, ""]
+        lines = [f"{self.grade.upper()}: {self.headline}", *_wrapped([self.reason]), ""]
         lines += [f"{'cluster':>7}  {'rows':>6}  {'certainty':>9}", *[row.rstrip() for row in rows], ""]
-        lines.append(f"Number of clusters, with probabilities: {', '.join(numbers[:LISTED])}.")
-        lines += [self._unsure(), *self._about_model(), *self.warnings]
-        lines += [str(one) for one in self.findings if not one.is_warning]
-        return "\n".join(lines)
+        told = [f"Number of clusters, with probabilities: {', '.join(numbers[:LISTED])}.", self._unsure()]
+        told += [*self.warnings, *(str(one) for one in self.findings if not one.is_warning)]
+        return "\n".join([*lines, *_wrapped([*told, *self._about_model()])])
 
     def _unsure(self) -> str:
         order = np.argsort(self.certainty, kind="stable")[: min(LISTED, len(self.labels))]
@@ -420,8 +425,10 @@ class Clustering(Displayed):
         if self.recognised is not None:
             lines += [f"Columns: {'; '.join(self.kinds)}.", *[f"{note}." for note in self.notes]]
         if self.scores:
-            told = ", ".join(f"{one['component']} {one['score']:.2f}" for one in self.scores)
-            lines.append(f"Mean log density of rows left out, the best model first: {told}.")
+            best, *others = self.scores
+            told = [f"{best['component']} {best['score']:.2f}"]
+            told += [f"{one['component']} {one['score']:.2f} (+- {one['stderr']:.2f} against it)" for one in others]
+            lines.append(f"Mean log density of rows left out, the best model first: {', '.join(told)}.")
         return [*lines, "Model:", *[f"- {sentence}" for sentence in self.assumptions]]
 
     def _check_mixture(self, what: str) -> None:
@@ -433,6 +440,14 @@ class Clustering(Displayed):
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _wrapped(sentences: list[str]) -> list[str]:
+    """Return sentences in lines that a terminal holds; those of a list are set in."""
+    inset = {True: "  ", False: ""}
+    return [
+        fill(one, WIDTH, subsequent_indent=inset[one.startswith("- ")], break_long_words=False) for one in sentences
+    ]
 
 
 def _probability(p: float) -> str:

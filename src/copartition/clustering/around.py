@@ -47,6 +47,7 @@ class Alternative(NamedTuple):
     Attributes
     ----------
     labels : int64 array (points)
+        Clusters are numbered as those of the answer that they share most rows with.
     probability, stderr : float
         Of the part: that no other alternative is nearer.
     """
@@ -97,11 +98,29 @@ def credible_ball(draws: WeightedPartitions, labels: np.ndarray, loss: str, leve
         )
     ]
     error = float(stderr_of(inside)[0])
-    found = [canonical(every[i][2]) for i in farthest]
+    found = [numbered_as(labels, every[i][2]) for i in farthest]
     return Ball(level, radius, float(inside.mean()), error, *found)
 
 
-def alternatives(draws: WeightedPartitions, count: int, loss: str, seed: int) -> list[Alternative]:
+def numbered_as(labels: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return a clustering whose clusters have the numbers of those of `labels` that they share most rows with.
+
+    One after another, the largest overlap first; clusters that are left have the numbers that follow.
+    """
+    table = overlaps_with(other, labels).astype(np.int64)
+    number = np.full(len(table), -1)
+    fresh = iter(range(table.shape[1], table.shape[1] + len(table)))
+    for a, b in zip(*np.unravel_index(np.argsort(-table, axis=None, kind="stable"), table.shape), strict=True):
+        if number[a] < 0 and table[a, b] > 0 and b not in number:
+            number[a] = b
+    for a in np.argsort(-table.sum(axis=1), kind="stable"):
+        number[a] = next(fresh) if number[a] < 0 else number[a]
+    return number[other]
+
+
+def alternatives(
+    draws: WeightedPartitions, reference: np.ndarray, count: int, loss: str, seed: int
+) -> list[Alternative]:
     """Return several clusterings that stand for the posterior; see `Clustering.alternatives`.
 
     Partitions are dealt out to the nearest of so many, and of each part the clustering of least expected loss is found,
@@ -135,7 +154,7 @@ def alternatives(draws: WeightedPartitions, count: int, loss: str, seed: int) ->
     each = by_replicate(draws, is_nearest)
     mean, error = each.mean(axis=0), stderr_of(each)
     order = np.argsort(-mean, kind="stable")
-    return [Alternative(centres[r].copy(), float(mean[r]), float(error[r])) for r in order]
+    return [Alternative(numbered_as(reference, centres[r]), float(mean[r]), float(error[r])) for r in order]
 
 
 def _nearest(partition: np.ndarray, centres: list[np.ndarray], loss: str) -> int:

@@ -74,8 +74,8 @@ def cluster(
     ----------
     data : data frame, array, Target or graph
         A table, a row a point: kinds of columns (numbers, counts, yes and no, categories) are recognised, and cells may
-        be missing. Or a target, such as `Mixture` or `BlockModel`. Or a network: a graph of networkx, or a sparse
-        adjacency matrix.
+        be missing; ``datasets.recognise(table, kinds=...)`` takes the kinds from you. Or a target, such as `Mixture` or
+        `BlockModel`. Or a network: a graph of networkx, or a sparse adjacency matrix.
     component : str or Component, default "auto"
         What clusters of columns of numbers are like: ``"full"``, each with a covariance of its own; ``"tied"``, with
         one that all share; ``"diagonal"``, columns independent. ``"auto"`` takes the one that predicts rows best that
@@ -150,7 +150,7 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
         try:
             certificate = _certificate(target, step, chains, reading, effort, budget, where)
             if certificate.draws is None or certificate.why:
-                chains.follow(budget, budget.left, longer=True)
+                chains.follow(budget, budget.left, to_the_end=True)
                 reading = answer_of(asked, chains, loss, where.seed)
         except KeyboardInterrupt:
             was_interrupted = True

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.chains.chain import chain_at
+from copartition.chains.density import log_density
 from copartition.chains.start import Beginning, begin_of, start_chain
 from copartition.chains.step import BoundStep
 from copartition.clustering.work import Budget, Cost
@@ -41,6 +42,8 @@ LEAST_STEPS = 320  # before chains are believed, where that costs little
 LITTLE = 0.03  # of all work
 MANY_POINTS = 2_000  # from which on a start from single points takes too long
 LOOKED_AT = 100  # points between which starts are compared
+LAST = 8  # draws of a chain whose log density is looked at
+FAR, FAR_SDS = 30.0, 5.0  # by which a chain that has not arrived is lower, and in standard deviations along a chain
 PIECE = 1.5e9  # work between two looks at the clock
 PART = int.from_bytes(b"ordinary", "big")  # of the key of random streams
 
@@ -68,6 +71,11 @@ class Followed(NamedTuple):
     def states(self) -> list[State]:
         """Return where the chains are now."""
         return [State(a[-1].astype(np.int64), b[-1]) for a, b in zip(self.labels, self.hyperparameters, strict=True)]
+
+    def of(self, chosen: np.ndarray) -> Followed:
+        """Return some of the chains, for which `chosen` is True."""
+        places = np.flatnonzero(chosen)
+        return Followed([self.labels[i] for i in places], [self.hyperparameters[i] for i in places])
 
     @property
     def n_clusters(self) -> np.ndarray:
@@ -169,20 +177,20 @@ class OrdinaryChains:
         self._pieces = 0
         self.steps = 0
         self.seen: Followed | None = None
+        self.arrived = np.full(CHAINS, True)
 
-    def follow(self, budget: Budget, most: float, longer: bool = False) -> None:
-        """Go on until starts agree, or so much work is done; if `longer`, for one stretch more at least, if it fits."""
+    def follow(self, budget: Budget, most: float, to_the_end: bool = False) -> None:
+        """Go on until starts agree, or, whether they agree or not, until so much work is done."""
         end, little = budget.spent + most, budget.spent + min(most, LITTLE * budget.total)
         while True:
-            affordable = int((end - budget.spent) / (CHAINS * self._cost.of_step(self.mean_n_clusters)))
+            affordable = int((end - budget.spent) / (CHAINS * self._cost.of_step(self._mean_of_all)))
             length = max(FIRST_STEPS, min(self.steps, affordable))
             if self.seen is not None:
                 is_short = self.steps < LEAST_STEPS and budget.spent < little
-                is_enough = self.agree and not (is_short or longer)
+                is_enough = self.agree and not (is_short or to_the_end)
                 if is_enough or affordable < max(FIRST_STEPS, self.steps // 4):
                     return
             self._stretch(length, budget)
-            longer = False
 
     def _stretch(self, length: int, budget: Budget) -> None:
         """Run a stretch, in pieces that take a second or so."""
@@ -190,7 +198,7 @@ class OrdinaryChains:
         draws = length // thin
         done, pieces = 0, []
         while done < draws:
-            a_draw = CHAINS * thin * self._cost.of_step(self.mean_n_clusters)
+            a_draw = CHAINS * thin * self._cost.of_step(self._mean_of_all)
             many = int(np.clip(PIECE // a_draw, 1, draws - done))
             piece = self._piece(many * thin, many)
             pieces.append(piece)
@@ -201,6 +209,7 @@ class OrdinaryChains:
         values = [np.concatenate([p.hyperparameters[i] for p in pieces]) for i in range(CHAINS)]
         self.seen = Followed([narrow(one) for one in labels], values)
         self.steps += draws * thin
+        self.arrived = np.full(CHAINS, True)
 
     def _piece(self, steps: int, draws: int) -> Followed:
         where = self._where
@@ -212,9 +221,19 @@ class OrdinaryChains:
         return Followed(*(list(part) for part in zip(*[followed[i] for i in order], strict=True)))
 
     @property
-    def mean_n_clusters(self) -> float:
-        """Mean number of clusters in the last stretch; a guess before the first."""
+    def arrivals(self) -> Followed:
+        """What was seen of the chains that have arrived."""
+        assert self.seen is not None
+        return self.seen.of(self.arrived)
+
+    @property
+    def _mean_of_all(self) -> float:
         return 10.0 if self.seen is None else float(self.seen.n_clusters.mean())
+
+    @property
+    def mean_n_clusters(self) -> float:
+        """Mean number of clusters of chains that have arrived; a guess before the first stretch."""
+        return 10.0 if self.seen is None else float(self.arrivals.n_clusters.mean())
 
     @property
     def gap(self) -> float:
@@ -226,12 +245,28 @@ class OrdinaryChains:
         return gap_between(self.together(places)) if len(places) > 1 else 0.0
 
     def together(self, places: np.ndarray) -> np.ndarray:
-        """Return how often some points are together in each chain, in batches of its draws (chains, batches, pairs)."""
+        """Return how often points are together in chains that have arrived, in batches (chains, batches, pairs)."""
         assert self.seen is not None
-        draws = len(self.seen.labels[0]) // BATCHES * BATCHES
-        members = np.stack([one[-draws:, places] for one in self.seen.labels]).astype(np.int64)
-        together = shares_together(members.reshape(CHAINS * BATCHES, draws // BATCHES, -1))
-        return together.reshape(CHAINS, BATCHES, -1)
+        seen = self.arrivals
+        draws, count = len(seen.labels[0]) // BATCHES * BATCHES, len(seen.labels)
+        members = np.stack([one[-draws:, places] for one in seen.labels]).astype(np.int64)
+        together = shares_together(members.reshape(count * BATCHES, draws // BATCHES, -1))
+        return together.reshape(count, BATCHES, -1)
+
+    def tell_apart(self) -> None:
+        """Find chains that are still on their way: their log density is lower by far more than it varies.
+
+        They are looked for where starts disagree, and left out if three others are there.
+        """
+        target = self._target
+        if self.seen is None or self.gap == 0.0 or not target.has_density:
+            return
+        every = zip(self.seen.labels, self.seen.hyperparameters, strict=True)
+        logs = np.array([[_log_density(target, a[i], b[i]) for i in range(-LAST, 0)] for a, b in every])
+        mean, spread = logs.mean(axis=1), np.median(logs.std(axis=1, ddof=1))
+        arrived = mean > mean.max() - FAR - FAR_SDS * spread
+        if np.sum(~arrived) == 1:
+            self.arrived = arrived
 
     @property
     def agree(self) -> bool:
@@ -242,6 +277,10 @@ class OrdinaryChains:
 def places_looked_at(n_points: int) -> np.ndarray:
     """Return the points between which chains are compared."""
     return np.unique(np.linspace(0, n_points - 1, min(n_points, LOOKED_AT)).astype(np.int64))
+
+
+def _log_density(target: Target, labels: np.ndarray, hyperparameters: np.ndarray) -> float:
+    return log_density(target, labels.astype(np.int64), hyperparameters if target.numbers else None)
 
 
 def _wide(labels: np.ndarray) -> np.ndarray:

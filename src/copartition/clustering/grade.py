@@ -6,6 +6,9 @@ points are together (`copartition.diagnostics.starts`).
 - *unbiased*: all pairs of coupled chains met, 16 replicates at least, and chains from other starts agree with them;
 - *approximate*: not so, but chains from different starts agree;
 - *unsettled*: chains, or chains and pairs, disagree.
+
+A chain that is still on its way is left out if three others are there: its log density is lower by more than 30, and
+five standard deviations along a chain. The answer then says so.
 """
 
 from __future__ import annotations

@@ -80,18 +80,17 @@ class Reading:
         """What the run of pairs should know of other starts."""
         if self.gap > 0.0:
             return None
-        return Finding(GOOD, "Other starts", f"{CHAINS} chains from different starts agree with each other.")
+        count = len(self.chains.arrivals.labels)
+        return Finding(GOOD, "Other starts", f"{count} chains from different starts agree with each other.")
 
     def graded(self, certificate: Certificate, budget: Budget, effort: float, was_interrupted: bool) -> Clustering:
         """Return the answer with its grade: that of pairs if they certify one, else that of the chains."""
         pairs = None if certificate.why else certificate.draws
         gap = self.gap if pairs is None else self._gap_with(pairs)
         draws, about = (self.draws, self.about) if pairs is None else (pairs, pairs.run)
-        seen = self.chains.seen
-        assert seen is not None
-        count = 0 if pairs is None else len(pairs.run.values)
+        count, n_chains = 0 if pairs is None else len(pairs.run.values), len(self.chains.arrivals.labels)
         why = "it was interrupted" if was_interrupted else certificate.why
-        grade = grade_of(CHAINS, self.chains.steps, gap, count, why, self._disagreement(gap, pairs is not None))
+        grade = grade_of(n_chains, self.chains.steps, gap, count, why, self._disagreement(gap, pairs is not None))
         pilot = certificate.pilot
         n_pairs = 0 if certificate.draws is None else len(certificate.draws.run.met)
         met = 0 if certificate.draws is None else int(certificate.draws.run.met.sum())
@@ -145,8 +144,6 @@ class Reading:
 
     def _gap_with(self, pairs: WeightedPartitions) -> float:
         """Return by how much chains, and pairs beside them, differ in which points are together."""
-        seen = self.chains.seen
-        assert seen is not None
         places = places_looked_at(len(self.labels))
         if len(places) < 2:
             return 0.0
@@ -155,10 +152,9 @@ class Reading:
 
     def _disagreement(self, gap: float, has_pairs: bool) -> str:
         """Return what chains do not agree on, in words."""
-        seen = self.chains.seen
-        assert seen is not None
         if gap == 0.0:
             return ""
+        seen = self.chains.arrivals
         if has_pairs and self.gap == 0.0:
             return f"pairs of coupled chains say otherwise, by {gap:.2g} in how often two rows are together."
         own = np.array([own_share(self.labels, one) for one in seen.labels])
@@ -175,7 +171,7 @@ class Reading:
 
     def _findings(self, grade: Grade, labels: np.ndarray, about: Estimate, is_from_pairs: bool) -> list[Finding]:
         """Return what else there is to know: the model, the precision, columns that look like classes."""
-        found = [*self.misfits]
+        found = [*self.misfits, *self._of_starts(), *self._of_model()]
         reached = about.made_by.get("precision", {}).get("reached", True)
         if is_from_pairs and not reached:
             error = max(float(part.stderr.max()) for part in about.parts())
@@ -188,11 +184,47 @@ class Reading:
             found += [Finding(NOTE, "A class", note) for note in reproduced_by(kinds.columns, labels)]
         return found
 
+    def _of_starts(self) -> list[Finding]:
+        """Return which chain is left out, if one is."""
+        chains = self.chains
+        if chains.arrived.all():
+            return []
+        start = {"singletons": "every row by itself", "one_cluster": "all rows in one cluster"}
+        left_out = int(np.argmin(chains.arrived))
+        begun, seen = start.get(chains.starts[left_out], "rows placed one after another"), chains.seen
+        assert seen is not None
+        many = seen.n_clusters[left_out].mean()
+        text = (
+            f"One of {CHAINS} chains, which began with {begun}, is still on its way after {chains.steps:,} steps: it has "
+            f"{many:.0f} clusters, and a far lower density than the others. It is left out."
+        )
+        return [Finding(NOTE, "A late chain", text)]
+
+    def _of_model(self) -> list[Finding]:
+        """Return what the choice of the model leaves open: scores that are as good as equal, columns taken apart."""
+        scores, kinds, found = self.asked.scores, self.asked.kinds, []
+        if ties := [one for one in scores[1:] if scores[0].score - one.score < 2.0 * one.stderr]:
+            told = " and ".join(
+                f"{one.component} ({one.score - scores[0].score:.3f} +- {one.stderr:.3f})" for one in ties
+            )
+            text = f"{scores[0].component} covariances predict rows best, and {told} as well as that, within the error."
+            found.append(Finding(NOTE, "Models tie", text, f"Compare with component={ties[0].component!r}."))
+        numbers = [] if kinds is None else [one for one in kinds.columns if one.kind == "number"]
+        lacking = [one for one in numbers if one.n_missing]
+        if lacking and len(numbers) > 1:
+            listed = ", ".join(f"{one.name} ({one.n_missing})" for one in lacking[:NAMED])
+            text = (
+                f"Columns of numbers with missing cells are taken for independent of others within clusters: {listed}."
+            )
+            found.append(Finding(NOTE, "Missing cells", text, "Leave such rows out for a full covariance."))
+        return found
+
 
 def answer_of(asked: Any, chains: OrdinaryChains, loss: str, seed: int) -> Reading:
     """Return the answer of ordinary chains."""
-    seen, target = chains.seen, asked.posterior
-    assert seen is not None
+    target = asked.posterior
+    chains.tell_apart()
+    seen = chains.arrivals
     rows = np.concatenate([one.astype(np.int32) for one in seen.labels])
     effort = effort_for(target.n_points)
     found, _ = from_draws(rows, loss, starts=effort.starts, seed=seed, most=effort.candidates)
@@ -206,29 +238,28 @@ def answer_of(asked: Any, chains: OrdinaryChains, loss: str, seed: int) -> Readi
 
 def draws_of_chains(target: Any, chains: OrdinaryChains, seed: int) -> WeightedPartitions:
     """Return the clusterings of ordinary chains as weighted partitions: a replicate is a chain, all weights alike."""
-    seen = chains.seen
-    assert seen is not None
-    steps, kept = chains.steps, len(seen.labels[0])
+    seen = chains.arrivals
+    steps, kept, count = chains.steps, len(seen.labels[0]), len(seen.labels)
     choice = Choice(check_settings(steps // 2, steps, 1), read_step(target), target.default_start)
     job = replace(make_job(target, n_clusters(), choice, seed), keeps=kept)
-    made_by = describe(job, choice.init) | {"ordinary": True, "wanted": CHAINS}
+    made_by = describe(job, choice.init) | {"ordinary": True, "wanted": count}
     partitions = Partitions(
         labels=np.concatenate([one.astype(np.int32) for one in seen.labels]),
-        counts=np.ones(CHAINS * kept, dtype=np.int64),
-        replicate=np.repeat(np.arange(CHAINS), kept),
+        counts=np.ones(count * kept, dtype=np.int64),
+        replicate=np.repeat(np.arange(count), kept),
         hyperparameters=np.concatenate(seen.hyperparameters),
         averaged=kept,
         unit=kept,
     )
     run = Estimate(
         values=seen.n_clusters.mean(axis=1)[:, None],
-        meeting_times=np.full(CHAINS, steps),
-        met=np.full(CHAINS, True),
-        sweeps=np.full(CHAINS, steps),
-        seconds=np.zeros(CHAINS),
+        meeting_times=np.full(count, steps),
+        met=np.full(count, True),
+        sweeps=np.full(count, steps),
+        seconds=np.zeros(count),
         components=Names(made_by["functionals"]),
         made_by=made_by,
-        numbers=np.arange(CHAINS),
+        numbers=np.arange(count),
         partitions=partitions,
     )
     return WeightedPartitions(run, target)
@@ -251,7 +282,10 @@ def settled(labels: np.ndarray, draws: WeightedPartitions) -> np.ndarray:
             certainty = np.where(sizes[labels] < 2, share, certainty)
         mean[:, sizes < 2] = -1.0  # nobody joins a cluster of one
         best = np.argmax(mean, axis=1)
-        undecided = (certainty < UNDECIDED) & (mean[np.arange(len(labels)), best] > -1.0)
+        undecided = (certainty < UNDECIDED) & (mean[np.arange(len(labels)), best] > np.maximum(certainty, 0.0))
+        # Where most of a cluster is undecided it is the cluster that is: it stays, and its rows are flagged.
+        of_cluster = np.bincount(labels, weights=undecided) / sizes
+        undecided &= (of_cluster[labels] < 0.5) | (sizes[labels] < 2)
         if not undecided.any():
             break
         moved = np.where(undecided, best, labels)

@@ -20,7 +20,7 @@ from copartition.targets.mixture import Component, Mixture
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.tied import TiedGaussian
 
-FULL_EFFORT = 24e9  # what effort=1 may spend: half a minute, and less than one where chains are dearer than foreseen
+FULL_EFFORT = 20e9  # what effort=1 may spend: half a minute, and less than one where chains are dearer than foreseen
 COUPLED = 3.0  # what two chains cost in a coupled step, in steps of one
 OF_UPDATE = 60.0  # nanoseconds, whatever the number of clusters
 OF_CLUSTER = 2.0  # for each cluster that a point may join, and a new one; besides:
