@@ -80,7 +80,8 @@ def test_it_survives_a_file(clustered, tmp_path):
     assert abs(back.obsp["copartition_similarity"] - clustered.obsp["copartition_similarity"]).max() == 0
 
 
-def test_it_is_the_one_call_and_a_copy_leaves_the_original_alone():
+def test_it_is_the_one_call_and_a_copy_leaves_the_original_alone(monkeypatch):
+    monkeypatch.setattr(door, "NEGLIGIBLE", 0.9)
     adata = cells()
     found = cluster(adata, key_added="mine", n_pcs=2, n_jobs=-1, copy=True, **LITTLE)
     assert list(adata.obs) == []
@@ -89,6 +90,9 @@ def test_it_is_the_one_call_and_a_copy_leaves_the_original_alone():
     assert found.obs["mine"].tolist() == [str(k) for k in c.labels]
     assert np.array_equal(found.obs["mine_certainty"], c.certainty)
     assert np.array_equal(found.obsm["mine_probabilities"], c.probabilities)
+    similarity = c.consensus.similarity.astype(np.float32)
+    expected = np.where(similarity >= 0.9, similarity, 0.0)
+    assert np.array_equal(found.obsp["mine_similarity"].toarray(), np.clip(expected, 0.0, 1.0))
 
 
 def test_whole_numbers_are_numbers_and_genes_have_their_names(monkeypatch):

@@ -45,6 +45,7 @@ def test_it_is_the_one_call():
     assert clusterer.grade_ == c.grade
     assert clusterer.labels_.tolist() == c.labels.tolist() == [0] * 12 + [1] * 9
     assert clusterer.n_clusters_ == 2
+    assert clusterer.clustering_.loss == "binder"
     assert np.array_equal(clusterer.probabilities_, c.certainty)
     assert clusterer.probabilities_[20] < clusterer.probabilities_[:20].min()
     assert np.array_equal(clusterer.probabilities_stderr_, c.certainty_stderr)

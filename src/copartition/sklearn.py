@@ -204,12 +204,12 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         """Return new rows so that their columns are found: by name in a frame after a frame, else by place."""
-        known = self._clustering.recognised
-        rows = self._checked(X, reset=False)
-        if _is_frame(rows) == (self._titles is not None) or known is None:
+        found, rows = self._clustering, self._checked(X, reset=False)
+        if _is_frame(rows) == (self._titles is not None) or found.recognised is None:
             return rows
-        titles = self._titles or [str(j) for j in range(self.n_features_in_)]
-        return np.asarray(rows, dtype=object)[:, [titles.index(column.name) for column in known.columns]]
+        if self._titles is None:
+            return np.asarray(rows, dtype=object)
+        return needed("pandas", by="An array of new rows after a data frame").DataFrame(rows, columns=self._titles)
 
     def _checked(self, X: Any, reset: bool) -> Any:
         """Return a data frame as it is, and anything else as an array, NaN where a cell was not observed."""
