@@ -78,11 +78,12 @@ class Clustering(Displayed):
     Examples
     --------
     >>> import copartition as cp
-    >>> data = [[-3.1, 0.2], [-3.0, -0.1], [-2.9, 0.1], [-2.8, -0.3], [2.9, 0.1], [3.0, 0.3], [3.1, -0.2], [3.2, 0.0]]
+    >>> import numpy as np
+    >>> data = np.random.default_rng(1).normal(np.repeat([[-5.0], [5.0]], 15, axis=0), 1.0, (30, 2))
     >>> c = cp.cluster(data, component="diagonal", seed=1)
     >>> c.sizes
-    array([4, 4])
-    >>> c.predict([[2.8, 0.0]])
+    array([15, 15])
+    >>> c.predict([[4.8, 5.0]])
     array([1])
     """
 
@@ -189,9 +190,11 @@ class Clustering(Displayed):
         Examples
         --------
         >>> import copartition as cp
-        >>> c = cp.cluster([[-3.1], [-3.0], [-2.9], [-2.8], [2.9], [3.0], [3.1], [3.2]], component="diagonal", seed=1)
-        >>> c.profile().loc[(0, "0", ""), "estimate"].round(1)
-        np.float64(-2.9)
+        >>> import numpy as np
+        >>> data = np.random.default_rng(1).normal(np.repeat([[-5.0], [5.0]], 15, axis=0), 1.0, (30, 2))
+        >>> c = cp.cluster(data, component="diagonal", seed=1)
+        >>> c.profile().loc[(0, "0", ""), "estimate"].round()
+        np.float64(-5.0)
         """
         self._check_mixture("profile")
         return describing.profile(self.draws, self.labels)
@@ -209,9 +212,11 @@ class Clustering(Displayed):
         Examples
         --------
         >>> import copartition as cp
-        >>> data = [[-3.1, 0.2], [-3.0, -0.1], [-2.9, 0.1], [-2.8, -0.3], [2.9, 0.1], [3.0, 0.3], [3.1, -0.2], [3.2, 0]]
-        >>> cp.cluster(data, component="diagonal", seed=1).separation().index.tolist()
-        ['0', '1']
+        >>> import numpy as np
+        >>> data = np.random.default_rng(1).normal(np.repeat([[-5.0], [5.0]], 15, axis=0), 1.0, (30, 2))
+        >>> c = cp.cluster(data, component="diagonal", seed=1)
+        >>> c.separation()["separation"].round(1).tolist()
+        [1.0, 1.0]
         """
         self._check_mixture("separation")
         return describing.separation(self.draws, self.labels)
@@ -242,10 +247,12 @@ class Clustering(Displayed):
         Examples
         --------
         >>> import copartition as cp
-        >>> c = cp.cluster([[-3.1], [-3.0], [-2.9], [-2.8], [2.9], [3.0], [3.1], [3.2]], component="diagonal", seed=1)
-        >>> c.predict_proba([[3.0], [1e3]]).round(1)
-        array([[0. , 1. , 0. ],
-               [0. , 0. , 1. ]])
+        >>> import numpy as np
+        >>> data = np.random.default_rng(1).normal(np.repeat([[-5.0], [5.0]], 15, axis=0), 1.0, (30, 2))
+        >>> c = cp.cluster(data, component="diagonal", seed=1)
+        >>> c.predict_proba([[5.0, 5.0], [1e3, 0.0]]).round(1)
+        array([[0., 1., 0.],
+               [0., 0., 1.]])
         """
         self._check_mixture("predict_proba")
         return predicting.probabilities(self.draws, self.labels, self._rows(rows))
@@ -322,7 +329,9 @@ class Clustering(Displayed):
         Examples
         --------
         >>> import copartition as cp
-        >>> c = cp.cluster([[-3.1], [-3.0], [-2.9], [-2.8], [2.9], [3.0], [3.1], [3.2]], component="diagonal", seed=1)
+        >>> import numpy as np
+        >>> data = np.random.default_rng(1).normal(np.repeat([[-5.0], [5.0]], 15, axis=0), 1.0, (30, 2))
+        >>> c = cp.cluster(data, component="diagonal", seed=1)
         >>> c.credible_ball(0.95).probability >= 0.95
         True
         """

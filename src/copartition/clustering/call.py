@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from copartition.chains.step import Step
 from copartition.clustering.answer import Clustering
 from copartition.clustering.chains import OrdinaryChains
 from copartition.clustering.choice import Score, choose_component
-from copartition.clustering.model import NAMED, component_for, posterior_of
+from copartition.clustering.model import NAMED, component_for, posterior_of, table_of
 from copartition.clustering.pairs import Certificate, certify
 from copartition.clustering.reading import answer_of
 from copartition.clustering.work import FULL_EFFORT, Budget
@@ -104,10 +103,12 @@ def cluster(
     Examples
     --------
     >>> import copartition as cp
-    >>> data = [[-3.1, 0.2], [-3.0, -0.1], [-2.9, 0.1], [-2.8, -0.3], [2.9, 0.1], [3.0, 0.3], [3.1, -0.2], [3.2, 0.0]]
+    >>> import numpy as np
+    >>> data = np.random.default_rng(1).normal(np.repeat([[-5.0], [5.0]], 15, axis=0), 1.0, (30, 2))
     >>> c = cp.cluster(data, component="diagonal", seed=1)
     >>> c.labels
-    array([0, 0, 0, 0, 1, 1, 1, 1])
+    array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1,
+           1, 1, 1, 1, 1, 1, 1, 1])
     >>> c.grade
     'unbiased'
     """
@@ -148,32 +149,14 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
     reading = answer_of(asked, chains, loss, where.seed)
     if not was_interrupted:
         try:
-            certificate = _certificate(target, step, chains, reading, effort, budget, where)
+            init = "sequential" if isinstance(target, Mixture) else target.default_start
+            certificate = certify(target, step, init, reading.to_certify, budget, where, effort)
             if certificate.draws is None or certificate.why:
                 chains.follow(budget, budget.left, to_the_end=True)
                 reading = answer_of(asked, chains, loss, where.seed)
         except KeyboardInterrupt:
             was_interrupted = True
     return reading.graded(certificate, budget, effort, was_interrupted)
-
-
-def _certificate(
-    target: Target, step: Step, chains: OrdinaryChains, reading: Any, effort: float, budget: Budget, where: Where
-) -> Certificate:
-    init = "sequential" if isinstance(target, Mixture) else target.default_start
-    return certify(
-        target,
-        step,
-        init,
-        reading.labels,
-        reading.most_clusters,
-        chains.mean_n_clusters,
-        budget,
-        where,
-        effort,
-        reading.misfits,
-        reading.look,
-    )
 
 
 # --- what is clustered -----------------------------------------------------------------------------------------------
@@ -195,7 +178,7 @@ def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, whe
             data = BlockModel(data, known=known) if prior is None else BlockModel(data, prior=prior, known=known)
         return Question(data, None, [], data)
     if not is_named:
-        posterior = Mixture(_cells(data), component, prior, known=known)
+        posterior = Mixture(_cells(data, component), component, prior, known=known)
         if isinstance(data, Kinds):
             posterior.names = data.names
         return Question(posterior, None, [], data)
@@ -207,10 +190,12 @@ def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, whe
     return Question(posterior_of(kinds, component_for(kinds.columns, name), prior, known), kinds, scores, data)
 
 
-def _cells(data: Any) -> Any:
-    from copartition.clustering.model import table_of
-
-    return table_of(data.columns) if isinstance(data, Kinds) else data
+def _cells(data: Any, component: Component) -> Any:
+    """Return a table as a component takes it, which somebody has recognised the columns of."""
+    if not isinstance(data, Kinds):
+        return data
+    cells = table_of(data.columns)
+    return cells if component.takes_cells else cells.numbers()
 
 
 def _is_graph(data: Any) -> bool:

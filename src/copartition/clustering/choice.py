@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.chains.start import check_start
-from copartition.clustering.chains import Stretch
+from copartition.clustering.chains import State, Stretch
 from copartition.clustering.model import NAMED, complete_numbers, component_for, table_of
 from copartition.clustering.predicting import density_of_rows
 from copartition.clustering.work import Budget, Cost
@@ -53,55 +53,56 @@ class Score(NamedTuple):
     chosen: bool
 
 
+class _Scored(NamedTuple):
+    """Log predictive densities of the rows left out, and the number of clusters that chains had."""
+
+    each: np.ndarray
+    n_clusters: float
+
+
+class _Batch(NamedTuple):
+    """Some components, by their places; None where one cannot be had."""
+
+    indices: np.ndarray
+    seconds: np.ndarray
+    scored: list[_Scored | None]
+
+
 @dataclass(frozen=True)
 class _Trial:
-    """Chains of some components on rows of the table; a piece of work is a component and the rows left out."""
+    """Chains on rows of the table that score the rows left out; a piece of work is a component."""
 
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     prior: Any
-    folds: tuple[tuple[np.ndarray, np.ndarray], ...]  # rows that are known, and those left out
+    rows: tuple[np.ndarray, np.ndarray]  # those that are known, and those left out
     steps: int
     seed: int
+    fold: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Scored, None]:
-        """Score some pieces in this thread."""
-        scores = [self._score(i, pause) for i in numbers]
-        return _Scored(np.array(numbers), np.zeros(len(numbers)), scores), None
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Batch, None]:
+        """Score some components in this thread."""
+        scored = [self._score(i, pause) for i in numbers]
+        return _Batch(np.array(numbers), np.zeros(len(numbers)), scored), None
 
-    def _score(self, i: int, pause: Pause) -> np.ndarray | None:
-        """Return the log predictive density of each row left out; None where the component cannot be had."""
-        name, (known, out) = self.names[i % len(self.names)], self.folds[i // len(self.names)]
+    def _score(self, i: int, pause: Pause) -> _Scored | None:
+        known, out = self.rows
         try:
-            posterior = Mixture(table_of(self.columns, known), component_for(self.columns, name), self.prior)
-        except ValueError:  # a covariance that is singular, for instance
+            posterior = Mixture(table_of(self.columns, known), component_for(self.columns, self.names[i]), self.prior)
+        except ValueError:  # a covariance that is singular without the rows left out
             return None
         step = bind(posterior, read_step_alone(posterior, None, None))
-        begins = (check_start(posterior, "sequential"),) * CHAINS
-        half = self.steps // 2 // DRAWS * DRAWS
-        first = Stretch(posterior, step, begins, half, DRAWS, self.seed, PART + 2 * i)
-        batch, _ = first.run(range(CHAINS), pause)
-        goes_on = tuple(_end(one) for one in batch.followed)
-        second = Stretch(posterior, step, goes_on, half, DRAWS, self.seed, PART + 2 * i + 1)
-        batch, _ = second.run(range(CHAINS), pause)
-        labels = np.concatenate([one[0] for one in batch.followed])
-        values = np.concatenate([one[1] for one in batch.followed])
-        rows = table_of(self.columns, out)
-        each = density_of_rows(posterior, labels, values, rows)
+        begins: tuple[Any, ...] = (check_start(posterior, "sequential"),) * CHAINS
+        half, part = max(1, self.steps // 2 // DRAWS) * DRAWS, PART + 2 * (self.fold * len(self.names) + i)
+        for second in (0, 1):
+            stretch = Stretch(posterior, step, begins, half, DRAWS, self.seed, part + second)
+            followed = stretch.run(range(CHAINS), pause)[0].followed
+            begins = tuple(State(labels[-1].astype(np.int64), values[-1]) for labels, values in followed)
+        labels, values = (np.concatenate([one[k] for one in followed]) for k in (0, 1))
+        each = density_of_rows(posterior, labels, values, table_of(self.columns, out))
         top = each.max(axis=0)
-        return np.asarray(top + np.log(np.mean(np.exp(each - top), axis=0)))
-
-
-class _Scored(NamedTuple):
-    indices: np.ndarray
-    seconds: np.ndarray
-    scores: list[np.ndarray | None]
-
-
-def _end(one: tuple[np.ndarray, np.ndarray]) -> Any:
-    from copartition.clustering.chains import State
-
-    return State(one[0][-1].astype(np.int64), one[1][-1])
+        mean = top + np.log(np.mean(np.exp(each - top), axis=0))
+        return _Scored(np.asarray(mean), float(np.mean([row.max() + 1 for row in labels])))
 
 
 def choose_component(columns: list[Column], prior: Any, budget: Budget, where: Where) -> tuple[str, list[Score]]:
@@ -112,32 +113,35 @@ def choose_component(columns: list[Column], prior: Any, budget: Budget, where: W
         return names[0], []
     random = np.random.default_rng([where.seed, PART])
     parts, rows = _parts_of(columns, random)
-    count = len(rows)
-    if count < FOLDS:
+    if min(len(part) for part in parts) == 0:
         return names[0], []
-    a_step, trial = {}, np.sort(rows)
+    costs = {}
     for name in names:
         try:
-            a_step[name] = Cost(Mixture(table_of(columns, trial), component_for(columns, name), prior)).of_step(
-                CLUSTERS
-            )
-        except ValueError:
+            costs[name] = Cost(Mixture(table_of(columns, rows), component_for(columns, name), prior))
+        except ValueError:  # a covariance that is singular, for instance
             continue
-    if len(a_step) < 2:
-        return next(iter(a_step), "diagonal"), []
-    of_fold = CHAINS * STEPS * sum(a_step.values())
-    many = int(np.clip(SHARE * budget.total // of_fold, 1, MOST_FOLDS))
-    steps = int(np.clip(STEPS * SHARE * budget.total / (many * of_fold), LEAST_STEPS, STEPS))
-    folds = tuple((np.sort(np.setdiff1d(rows, parts[i])), np.sort(parts[i])) for i in range(many))
-    task = _Trial(tuple(columns), tuple(a_step), prior, folds, steps, where.seed)
-    scores: dict[str, list[np.ndarray | None]] = {name: [] for name in a_step}
-    batches = run_all(task, many * len(a_step), where.executor, False, "trials")
-    for batch in batches:
-        for i, one in zip(batch.indices.tolist(), batch.scores, strict=True):
-            scores[list(a_step)[i % len(a_step)]].append(one)
-    budget.spend(of_fold * many * steps / STEPS, "choosing the model")
-    known = {name: [one for one in every if one is not None] for name, every in scores.items()}
-    return _best({name: np.concatenate(every) for name, every in known.items() if len(every) == many})
+    if len(costs) < 2:
+        return next(iter(costs), "diagonal"), []
+    most, begin = SHARE * budget.total, budget.spent
+    of_step = CHAINS * sum(one.of_step(CLUSTERS) for one in costs.values())
+    steps = int(np.clip(most / of_step, LEAST_STEPS, STEPS))
+    scores: dict[str, list[np.ndarray]] = {name: [] for name in costs}
+    for fold in range(MOST_FOLDS):
+        rows_of = np.sort(np.setdiff1d(rows, parts[fold])), np.sort(parts[fold])
+        task = _Trial(tuple(columns), tuple(costs), prior, rows_of, steps, where.seed, fold)
+        work = 0.0
+        for batch in run_all(task, len(costs), where.executor, False, "trials"):
+            for i, one in zip(batch.indices.tolist(), batch.scored, strict=True):
+                name = list(costs)[i]
+                if one is not None:
+                    scores[name].append(one.each)
+                    work += CHAINS * steps * costs[name].of_step(one.n_clusters)
+        budget.spend(work, "choosing the model")
+        if budget.spent + work > begin + most:
+            break
+    folds = max(len(every) for every in scores.values())
+    return _best({name: np.concatenate(every) for name, every in scores.items() if folds and len(every) == folds})
 
 
 def _best(scores: dict[str, np.ndarray]) -> tuple[str, list[Score]]:

@@ -29,7 +29,7 @@ def component_called(name: str) -> Any:
     Examples
     --------
     >>> component_called("full")
-    NormalInverseWishart(scale=LogUniform(low=0.01, high=10.0))
+    NormalInverseWishart(scale=LogUniform(0.01, 10))
     """
     if name == "full":
         return NormalInverseWishart(scale=LogUniform(*SCALES))

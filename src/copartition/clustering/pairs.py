@@ -58,18 +58,30 @@ class Certificate(NamedTuple):
     why: str
 
 
+class Answer(NamedTuple):
+    """What ordinary chains have found, and pairs are to certify.
+
+    Attributes
+    ----------
+    labels : int array
+        The clustering that probabilities are about.
+    most_clusters : int
+        Up to which number of clusters probabilities are told.
+    mean_n_clusters : float
+        For what chains cost.
+    model, look : findings
+        What is already known, for the findings of the run.
+    """
+
+    labels: np.ndarray
+    most_clusters: int
+    mean_n_clusters: float
+    model: list[Finding]
+    look: Finding | None
+
+
 def certify(
-    target: Target,
-    step: Step,
-    init: str,
-    labels: np.ndarray,
-    most_clusters: int,
-    mean_n_clusters: float,
-    budget: Budget,
-    where: Where,
-    effort: float,
-    model: list[Finding],
-    look: Finding | None,
+    target: Target, step: Step, init: str, answer: Answer, budget: Budget, where: Where, effort: float
 ) -> Certificate:
     """Run pairs, as far as the work goes.
 
@@ -77,20 +89,13 @@ def certify(
     ----------
     target, step, init
         Resolved: what chains do, and where they start.
-    labels : int array
-        The clustering that probabilities are about.
-    most_clusters : int
-        Up to which number of clusters probabilities are told.
-    mean_n_clusters : float
-        For what chains cost.
+    answer : Answer
     budget : Budget
     where : Where
     effort : float
         The precision gets better with its square root.
-    model, look : findings
-        What is already known, for the findings of the run.
     """
-    a_step = Cost(target).of_step(mean_n_clusters)
+    a_step = Cost(target).of_step(answer.mean_n_clusters)
     pilot = _pilot(target, step, init, a_step, budget, where)
     if pilot is None:
         return Certificate(None, None, "pairs of coupled chains take more work than there is")
@@ -109,8 +114,8 @@ def certify(
     if most < FEWEST:
         return Certificate(pilot, None, f"{FEWEST} replicates with a burn-in of {burn_in:,} sweeps take too much work")
     cap = horizon + int(max(burn_in, left / (4 * COUPLED * a_step)))
-    choice = Choice(check_settings(burn_in, horizon, burn_in, cap), step, init, look, model)
-    functionals = [memberships(labels), n_clusters(most_clusters)]
+    choice = Choice(check_settings(burn_in, horizon, burn_in, cap), step, init, answer.look, answer.model)
+    functionals = [memberships(answer.labels), n_clusters(answer.most_clusters)]
     job = replace(make_job(target, functionals, choice, where.seed), keeps=PER_REPLICATE)
     rule = UntilPrecise(stderr=PRECISION / np.sqrt(effort), relative=None, most=int(most), first=min(FIRST, int(most)))
 

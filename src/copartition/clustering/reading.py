@@ -12,7 +12,7 @@ from copartition.clustering.answer import Clustering
 from copartition.clustering.averages import by_replicate, mean_of, stderr_of
 from copartition.clustering.chains import CHAINS, OrdinaryChains, places_looked_at
 from copartition.clustering.grade import Grade, grade_of
-from copartition.clustering.pairs import Certificate
+from copartition.clustering.pairs import Answer, Certificate
 from copartition.clustering.work import Budget
 from copartition.datasets.relations import reproduced_by
 from copartition.diagnostics.averages import belonging
@@ -35,6 +35,7 @@ from copartition.runs.model_check import some_of
 UNDECIDED = 0.5  # certainty below which a row is
 MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told
 DISPUTED = 0.5  # difference between chains of how surely a row is in its cluster
+SEARCHED, LEAST_SEARCHED = 30_000_000, 24  # clusters of points of all clusterings that the search looks at
 NAMED = 8  # rows that a sentence lists
 
 
@@ -71,9 +72,10 @@ class Reading:
     misfits: list[Finding]
 
     @property
-    def most_clusters(self) -> int:
-        """Up to which number of clusters probabilities are told."""
-        return most_clusters_of(self.draws)
+    def to_certify(self) -> Answer:
+        """What pairs are to certify."""
+        most, mean = most_clusters_of(self.draws), self.chains.mean_n_clusters
+        return Answer(self.labels, most, mean, self.misfits, self.look)
 
     @property
     def look(self) -> Finding | None:
@@ -195,8 +197,8 @@ class Reading:
         assert seen is not None
         many = seen.n_clusters[left_out].mean()
         text = (
-            f"One of {CHAINS} chains, which began with {begun}, is still on its way after {chains.steps:,} steps: it has "
-            f"{many:.0f} clusters, and a far lower density than the others. It is left out."
+            f"One of {CHAINS} chains, which began with {begun}, is still on its way after {chains.steps:,} steps: it "
+            f"has {many:.0f} clusters, and a far lower density than the others. It is left out."
         )
         return [Finding(NOTE, "A late chain", text)]
 
@@ -227,7 +229,9 @@ def answer_of(asked: Any, chains: OrdinaryChains, loss: str, seed: int) -> Readi
     seen = chains.arrivals
     rows = np.concatenate([one.astype(np.int32) for one in seen.labels])
     effort = effort_for(target.n_points)
-    found, _ = from_draws(rows, loss, starts=effort.starts, seed=seed, most=effort.candidates)
+    many = max(LEAST_SEARCHED, SEARCHED // (target.n_points * (int(rows.max()) + 1)))
+    some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), many)).astype(np.int64))]
+    found, _ = from_draws(some, loss, starts=effort.starts, seed=seed, most=effort.candidates)
     draws = draws_of_chains(asked.posterior, chains, seed)
     labels = settled(found[0], draws)
     misfits = check_model(getattr(target, "normal", None), some_of(rows))
