@@ -7,6 +7,7 @@ from pathlib import Path
 
 import answers
 import clients
+import clusters
 import draws
 import meetings
 import models
@@ -34,6 +35,7 @@ PARTS = {
     "redrawn": redrawn.measure,
     "answers": answers.measure,
     "clients": clients.measure,
+    "clusters": clusters.measure,
 }
 
 

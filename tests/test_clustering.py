@@ -160,6 +160,29 @@ def test_pairs_that_say_otherwise_unsettle(monkeypatch):
     assert "pairs of coupled chains say otherwise" in c.reason
 
 
+def test_a_chain_that_has_not_arrived_is_left_out():
+    """All rows by themselves have a far lower density than two heaps; two chains of four are never left out."""
+    target = cp.Mixture(EASY, cp.NormalInverseGamma())
+    heaps, alone = np.repeat([0, 1], 25), np.arange(50)
+    for lost, arrived in ((1, [True, False, True, True]), (2, [True] * 4)):
+        late = chains.OrdinaryChains(target, bind(target, read_step(target)), Where(1, False, 1))
+        labels = [heaps] + [alone] * lost + [heaps] * (3 - lost)
+        late.seen = chains.Followed([np.array([one] * 40) for one in labels], [np.zeros((40, 0))] * 4)
+        assert late.gap > 0.0
+        late.tell_apart()
+        assert late.arrived.tolist() == arrived
+        assert (late.gap == 0.0) == (lost == 1)
+
+
+def test_chains_that_agree_are_all_kept(monkeypatch):
+    target = cp.Mixture(EASY, cp.NormalInverseGamma())
+    same = chains.OrdinaryChains(target, bind(target, read_step(target)), Where(1, False, 1))
+    same.seen = chains.Followed([np.array([np.repeat([0, 1], 25)] * 40)] * 4, [np.zeros((40, 0))] * 4)
+    monkeypatch.setattr(chains, "_log_density", None)  # is not even asked
+    same.tell_apart()
+    assert same.arrived.all()
+
+
 # --- work ------------------------------------------------------------------------------------------------------------
 
 
@@ -275,6 +298,13 @@ def test_undecided_rows_are_no_clusters_of_one():
     rows = [[0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 2]]
     found = settled(np.array([0, 0, 0, 1, 1, 1, 2]), with_labels(rows))
     assert found.tolist() == [0, 0, 0, 1, 1, 1, 1]
+
+
+def test_a_cluster_that_is_undecided_as_a_whole_stays():
+    """Half of the time the second cluster is a part of the first; its rows are flagged, and it does not go."""
+    rows = [[0, 0, 0, 0, 1, 1, 1]] * 9 + [[0, 0, 0, 0, 0, 0, 0]] * 11
+    split = [[0, 0, 0, 0, 1, 2, 3]] * 4
+    assert settled(np.array([0, 0, 0, 0, 1, 1, 1]), with_labels(rows + split)).tolist() == [0, 0, 0, 0, 1, 1, 1]
 
 
 def test_a_row_that_is_alone_stays_alone():
