@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -255,7 +258,8 @@ class Clustering(Displayed):
                [0., 0., 1.]])
         """
         self._check_mixture("predict_proba")
-        return predicting.probabilities(self.draws, self.labels, self._rows(rows))
+        with _about_rows():
+            return predicting.probabilities(self.draws, self.labels, self._rows(rows))
 
     def score_samples(self, rows: Any) -> np.ndarray:
         """Return the log of the posterior predictive density of new rows.
@@ -265,7 +269,8 @@ class Clustering(Displayed):
         rows : data frame or array
         """
         self._check_mixture("score_samples")
-        return predicting.log_densities(self.draws, self._rows(rows))
+        with _about_rows():
+            return predicting.log_densities(self.draws, self._rows(rows))
 
     def _rows(self, rows: Any) -> Cells:
         if self.recognised is not None:
@@ -449,6 +454,15 @@ class Clustering(Displayed):
 
     def __str__(self) -> str:
         return self.summary()
+
+
+@contextmanager
+def _about_rows() -> Iterator[None]:
+    """Let errors speak of rows where new rows are what is wrong."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(re.sub(r"^data( and grid)?\b", "rows", str(error))) from None
 
 
 def _wrapped(sentences: list[str]) -> list[str]:
