@@ -127,10 +127,27 @@ def test_pairs_that_cannot_be_afforded_leave_an_approximate_answer():
 
 
 def test_the_rule_of_the_grade():
-    assert grade_of(4, 100, 0.0, 32, "", "").name == "unbiased"
-    assert grade_of(4, 100, 0.0, 0, "pairs did not meet", "").name == "approximate"
-    assert grade_of(4, 100, 0.1, 0, "", "they differ.").name == "unsettled"
-    assert grade_of(4, 100, 0.1, 32, "", "they differ.").name == "unsettled"
+    assert grade_of(4, 100, "", 32, "").name == "unbiased"
+    assert grade_of(4, 100, "", 0, "pairs did not meet").name == "approximate"
+    assert grade_of(4, 100, "they differ.", 0, "").name == "unsettled"
+    assert grade_of(4, 100, "they differ.", 32, "").name == "unsettled"
+
+
+@pytest.mark.parametrize(("distance", "grade"), [(2_000, "unsettled"), (40, "approximate")])
+def test_pairs_that_stay_far_apart_unsettle(monkeypatch, distance, grade):
+    """Chains that agree are no proof where pairs stay in different modes; near ones are just slow."""
+    run = pairs.meeting_times
+
+    def with_three_unmet(*arguments, **more):
+        m = run(*arguments, **more)
+        m.met[:3] = False
+        m.traces[:3] = [np.full(100, distance)] * 3
+        return m
+
+    monkeypatch.setattr(pairs, "meeting_times", with_three_unmet)
+    c = cp.cluster(EASY, component="diagonal", seed=1, effort=LITTLE)
+    assert c.grade == grade
+    assert ("3 of 12 pairs of coupled chains stay far apart" in c.reason) == (grade == "unsettled")
 
 
 def test_one_pair_that_does_not_meet_takes_the_certificate_away(monkeypatch):
@@ -157,7 +174,7 @@ def test_pairs_that_say_otherwise_unsettle(monkeypatch):
     )
     c = cp.cluster(EASY, component="diagonal", seed=1, effort=LITTLE)
     assert c.grade == "unsettled"
-    assert "pairs of coupled chains say otherwise" in c.reason
+    assert "Pairs of coupled chains say otherwise" in c.reason
 
 
 def test_a_chain_that_has_not_arrived_is_left_out():

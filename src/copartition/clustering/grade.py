@@ -5,7 +5,8 @@ points are together (`copartition.diagnostics.starts`).
 
 - *unbiased*: all pairs of coupled chains met, 16 replicates at least, and chains from other starts agree with them;
 - *approximate*: not so, but chains from different starts agree;
-- *unsettled*: chains, or chains and pairs, disagree.
+- *unsettled*: chains, or chains and pairs, disagree; or two pairs or more of a dozen have not met and stay as far apart
+  as no chain gets from itself: by twice the mean distance of clusterings of one chain, and 2 % of all pairs of rows.
 
 A chain that is still on its way is left out if three others are there: its log density is lower by more than 30, and
 five standard deviations along a chain. The answer then says so.
@@ -33,28 +34,25 @@ class Grade(NamedTuple):
     reason: str
 
 
-def grade_of(n_chains: int, steps: int, gap: float, n_pairs: int, why_not: str, disagreement: str) -> Grade:
+def grade_of(n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not: str) -> Grade:
     """Return the grade of an answer.
 
     Parameters
     ----------
     n_chains, steps : int
         Ordinary chains, and how long they are.
-    gap : float
-        By how much starts differ, 0 where they agree: see `copartition.clustering.chains`.
+    disagreement : str
+        What chains disagree on, a sentence; empty if they agree.
     n_pairs : int
         Replicates from pairs; 0 if these are no part of the answer.
     why_not : str
         Why there are none.
-    disagreement : str
-        What chains disagree on, in words.
     """
-    if gap > 0.0:
+    if disagreement:
         return Grade(
             "unsettled",
-            f"{n_chains} chains of {steps:,} steps from different starts disagree: {disagreement} Take these clusters "
-            "as one of several possible answers, and look at alternatives(). More effort, a simpler component or fewer "
-            "columns may settle it.",
+            f"{disagreement} Take these clusters as one of several possible answers, and look at alternatives(). More "
+            "effort, a simpler component or fewer columns may settle it.",
         )
     if n_pairs:
         return Grade(

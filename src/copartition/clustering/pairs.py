@@ -144,6 +144,7 @@ def _pilot(target: Target, step: Step, init: str, a_step: float, budget: Budget,
         lag=lag,
         init=init,
         max_sweeps=lag + coupled,
+        trace=True,
         seed=seed_of(where.seed, PART),  # nothing that replicates draw
         executor=where.executor,
     )

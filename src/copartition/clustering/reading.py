@@ -9,6 +9,7 @@ import numpy as np
 
 from copartition.answers import Estimate
 from copartition.clustering.answer import Clustering
+from copartition.clustering.around import distance
 from copartition.clustering.averages import by_replicate, mean_of, stderr_of
 from copartition.clustering.chains import CHAINS, OrdinaryChains, places_looked_at
 from copartition.clustering.grade import Grade, grade_of
@@ -23,6 +24,7 @@ from copartition.diagnostics.starts import BATCHES, gap_between
 from copartition.functionals import memberships, n_clusters
 from copartition.names import Names
 from copartition.partition import canonical
+from copartition.results import MeetingTimes
 from copartition.results.partitions import Partitions
 from copartition.runs.asking import expectations
 from copartition.runs.choice import Choice, check_settings, make_job
@@ -36,6 +38,9 @@ UNDECIDED = 0.5  # certainty below which a row is
 MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told
 DISPUTED = 0.5  # difference between chains of how surely a row is in its cluster
 SEARCHED, LEAST_SEARCHED = 30_000_000, 24  # clusters of points of all clusterings that the search looks at
+FAR_APART = 2.0  # times the usual distance of two clusterings of one chain
+MATTERS = 0.02  # of all pairs of rows, in dispute: what is less is no other mode
+MANY_APART = 1 / 6  # of the pairs of the pilot
 NAMED = 8  # rows that a sentence lists
 
 
@@ -92,8 +97,9 @@ class Reading:
         draws, about = (self.draws, self.about) if pairs is None else (pairs, pairs.run)
         count, n_chains = 0 if pairs is None else len(pairs.run.values), len(self.chains.arrivals.labels)
         why = "it was interrupted" if was_interrupted else certificate.why
-        grade = grade_of(n_chains, self.chains.steps, gap, count, why, self._disagreement(gap, pairs is not None))
         pilot = certificate.pilot
+        disagreement = self._disagreement(gap, pairs is not None) or self._pairs_apart(pilot)
+        grade = grade_of(n_chains, self.chains.steps, disagreement, count, why)
         n_pairs = 0 if certificate.draws is None else len(certificate.draws.run.met)
         met = 0 if certificate.draws is None else int(certificate.draws.run.met.sum())
         coupled = np.zeros(0)
@@ -158,7 +164,8 @@ class Reading:
             return ""
         seen = self.chains.arrivals
         if has_pairs and self.gap == 0.0:
-            return f"pairs of coupled chains say otherwise, by {gap:.2g} in how often two rows are together."
+            what = "in how often two rows are together"
+            return f"Pairs of coupled chains say otherwise than ordinary chains, by {gap:.2g} {what}."
         own = np.array([own_share(self.labels, one) for one in seen.labels])
         disputed = np.flatnonzero(np.ptp(own, axis=0) > DISPUTED)
         count, names = len(self.labels), self.draws.names
@@ -169,7 +176,25 @@ class Reading:
             if len(disputed)
             else (f"they differ by {gap:.2g} in how often two rows are together")
         )
-        return f"{rows}, and have {numbers} clusters on average."
+        begin = f"{len(seen.labels)} chains of {self.chains.steps:,} steps from different starts disagree"
+        return f"{begin}: {rows}, and have {numbers} clusters on average."
+
+    def _pairs_apart(self, pilot: MeetingTimes | None) -> str:
+        """Return that pairs which have not met are in different modes, in words; nothing if few or none are."""
+        if pilot is None or pilot.traces is None or not pilot.censored:
+            return ""
+        count, apart = len(self.labels), []
+        for rows in self.chains.arrivals.labels:
+            every = rows.astype(np.int64)
+            half = len(every) // 2
+            apart += [distance(a, b, "binder") for a, b in zip(every[:half], every[half:], strict=False)]
+        limit = (FAR_APART * float(np.mean(apart)) + MATTERS) * count * (count - 1)
+        unmet = [one for one, met in zip(pilot.traces, pilot.met, strict=True) if not met]
+        far = sum(float(one[-max(1, len(one) // 4) :].mean()) > limit for one in unmet)
+        if far < MANY_APART * len(pilot.met):
+            return ""
+        pairs = f"{far} of {len(pilot.met)} pairs of coupled chains"
+        return f"Chains from different starts agree, but {pairs} stay far apart, as if there were several modes."
 
     def _findings(self, grade: Grade, labels: np.ndarray, about: Estimate, is_from_pairs: bool) -> list[Finding]:
         """Return what else there is to know: the model, the precision, columns that look like classes."""
