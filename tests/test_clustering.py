@@ -226,7 +226,7 @@ def test_an_interrupted_run_gives_the_answer_so_far(monkeypatch):
     c = cp.cluster(EASY, component="diagonal", seed=1, effort=LITTLE)
     assert c.work["interrupted"]
     assert c.grade == "approximate"
-    assert "it was interrupted" in c.reason
+    assert "the run was interrupted" in c.reason
 
 
 @pytest.mark.posix
@@ -376,6 +376,40 @@ def test_networks_and_colourings_have_no_columns():
 def test_rows_of_another_table_are_refused(easy):
     with pytest.raises(ValueError, match="column"):
         easy.predict([[1.0, 2.0, 3.0]])
+
+
+def test_known_clusters_are_those_of_the_answer():
+    """Two rows of one heap that are known to be apart are apart, in the answer and its alternatives."""
+    rows = np.random.default_rng(5).normal(np.repeat([[-3.0], [3.0]], 12, axis=0), 1.0, (24, 2))
+    known = np.full(24, -1)
+    known[0], known[1] = 0, 1
+    for loss in ("vi", "binder"):
+        c = cp.cluster(rows, "diagonal", known=known, loss=loss, seed=7, effort=LITTLE)
+        assert c.labels[0] != c.labels[1]
+        assert all(one.labels[0] != one.labels[1] for one in c.alternatives(3))
+
+
+def test_rows_too_far_away_for_numbers_belong_nowhere(easy):
+    assert easy.predict_proba([[1e200, 0.0], [-1e300, 1e300]]).tolist() == [[0.0, 0.0, 1.0]] * 2
+    assert np.all(easy.score_samples([[1e200, 0.0]]) < -1e3)
+
+
+def test_columns_go_by_their_names():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(np.column_stack([EASY, EASY[:, 0] ** 2 + np.arange(50.0)]))
+    c = cp.cluster(table, "diagonal", seed=1, effort=LITTLE)
+    with pytest.raises(ValueError, match="rows must have one column '0'; it has 1, 2"):
+        c.predict(table[[1, 2]])
+    assert np.array_equal(c.predict(table[[2, 1, 0]]), c.predict(table))
+    assert np.array_equal(c.predict(table.to_numpy()), c.predict(table))
+    with pytest.raises(ValueError, match="different names, got 'x' twice"):
+        cp.cluster(pandas.DataFrame(EASY, columns=["x", "x"]))
+
+
+def test_a_handful_of_rows_has_an_answer():
+    c = cp.cluster([[0.1, 2.5, 0.3], [5.1, 2.7, 0.4], [5.3, 2.2, 0.9]], seed=1, effort=LITTLE)
+    assert len(c.labels) == 3
+    assert c.scores == []
 
 
 def test_known_labels_stay():

@@ -593,7 +593,7 @@ def test_other_rows_of_the_same_columns(table):
     assert kinds_of(found) == kinds_of(known)
     for one, of_all in zip(found.columns, known.columns, strict=True):
         assert str(one.cells) == str([of_all.cells[5], of_all.cells[2]])
-    with pytest.raises(ValueError, match="data has no column 'bill'"):
+    with pytest.raises(ValueError, match="data must have one column 'bill'"):
         datasets.recognise(rows.drop(columns="bill"), known=known)
     numbers = datasets.recognise(np.arange(12.0).reshape(4, 3) ** 2 / 7)
     assert datasets.recognise([[1, 2, 3]], known=numbers).columns[2] == ("2", "number", [3.0])
@@ -636,3 +636,12 @@ def test_wide_and_long_tables_are_recognised_fast_enough_to_be_tests():
     wide = rng.integers(2, size=(100, 400))
     assert set(kinds_of(datasets.recognise(wide)).values()) == {"binary"}
     assert len(datasets.recognise(rng.normal(size=(20_000, 20))).columns) == 20
+
+
+def test_cells_far_out_make_no_copies():
+    """Two columns that share a word for missing, such as 99999999, are no copies of each other."""
+    columns = np.random.default_rng(1).uniform(size=(60, 2))
+    columns[[3, 17]] = 99999999.0
+    assert datasets.recognise(columns).left_out == []
+    columns[:, 1] = 2.54 * columns[:, 0]
+    assert datasets.recognise(columns).left_out == ["1"]

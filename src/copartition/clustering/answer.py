@@ -274,10 +274,7 @@ class Clustering(Displayed):
 
     def _rows(self, rows: Any) -> Cells:
         if self.recognised is not None:
-            width = len(self.recognised.columns) + len(self.recognised.left_out)
-            if not hasattr(rows, "columns") and np.ndim(rows) == 2 and np.shape(rows)[1] != width:
-                raise ValueError(f"rows must have the {width} column(s) of the data, got shape {np.shape(rows)}.")
-            return table_of(recognise(rows, known=self.recognised).columns)
+            return table_of(recognise(rows, known=self.recognised, column_names=self._titles(rows)).columns)
         mixture: Any = self.posterior
         cells, known = cells_of(rows, "rows"), mixture.cells
         if cells.keys is not None and known.keys is not None:
@@ -285,6 +282,20 @@ class Clustering(Displayed):
         if cells.shape[1] != known.shape[1]:
             raise ValueError(f"rows must have the {known.shape[1]} column(s) of the data, got shape {np.shape(rows)}.")
         return cells
+
+    def _titles(self, rows: Any) -> list[str] | None:
+        """Return what the columns of new rows are called, where these are an array: as those of the data by place."""
+        if hasattr(rows, "columns") or np.ndim(rows) != 2 or self.recognised is None:
+            return None
+        used = [column.name for column in self.recognised.columns]
+        columns, width = getattr(self.given, "columns", None), np.shape(rows)[1]
+        every = None if columns is None or isinstance(self.given, Kinds) else [str(name) for name in columns]
+        if every is None and not isinstance(self.given, Kinds):
+            every = [str(j) for j in range(np.shape(self.given)[1] if np.ndim(self.given) == 2 else 1)]
+        for names in (every, used):
+            if names is not None and len(names) == width:
+                return names
+        raise ValueError(f"rows must have the {len(every or used)} column(s) of the data, got shape {np.shape(rows)}.")
 
     # --- single rows and cells ---------------------------------------------------------------------------------------
 

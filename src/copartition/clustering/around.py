@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from copartition.partition import canonical
 from copartition.runs.drawing import WeightedPartitions
 
 POOL = 80  # partitions among which those that stand for parts are looked for at first
-ROUNDS = 8
+ROUNDS, MOST = 8, 5  # of dealing out; candidates of a part
+CENTRAL = 40  # draws among which the most central one is looked for
 
 
 class Ball(NamedTuple):
@@ -70,6 +71,26 @@ def distance(labels: np.ndarray, other: np.ndarray, loss: str) -> float:
 def _sum(sizes: np.ndarray) -> float:
     seen = sizes[sizes > 1.0]
     return float(np.sum(seen * np.log(seen)))
+
+
+def is_allowed(target: Any, labels: np.ndarray) -> bool:
+    """Tell whether a clustering keeps to what is known of it."""
+    try:
+        target.constraint.check(labels, "labels")
+    except ValueError:
+        return False
+    return True
+
+
+def best_allowed(target: Any, found: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Return the first of some clusterings that keeps to what is known; if none does, the most central draw."""
+    for labels in found:
+        if is_allowed(target, labels):
+            return labels
+    # Every draw keeps to it.
+    some = draws[np.unique(np.linspace(0, len(draws) - 1, CENTRAL).astype(np.int64))].astype(np.int64)
+    far = [sum(distance(a, b, "vi") for b in some) for a in some]
+    return np.asarray(some[int(np.argmin(far))])
 
 
 def credible_ball(draws: WeightedPartitions, labels: np.ndarray, loss: str, level: float) -> Ball:
@@ -135,11 +156,11 @@ def alternatives(
     for _ in range(ROUNDS):
         nearest = np.array([_nearest(labels[i], centres, loss) for i in used])
         parts = [used[nearest == r] for r in range(len(centres))]
-        centres = [
-            from_draws(labels[part].astype(np.int32), loss, weights=weights[part], starts=1, seed=seed, most=1)[0][0]
-            for part in parts
-            if len(part)
-        ]
+        centres = []
+        for part in [one for one in parts if len(one)]:
+            rows = labels[part].astype(np.int32)
+            found, _ = from_draws(rows, loss, weights=weights[part], starts=1, seed=seed, most=MOST)
+            centres.append(best_allowed(draws.target, found, rows))
         now = sorted({one.tobytes() for one in map(canonical, centres)})
         centres = [np.frombuffer(one, dtype=np.int64) for one in now]
         if now == before:

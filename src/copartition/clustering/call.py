@@ -44,12 +44,15 @@ class Question(NamedTuple):
         Of the components that competed.
     given : object
         The data as they were given.
+    component : str
+        What was asked for, where components go by names.
     """
 
     posterior: Target
     kinds: Kinds | None
     scores: list[Score]
     given: Any
+    component: str = ""
 
 
 def cluster(
@@ -142,11 +145,12 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
     was_interrupted, certificate = False, Certificate(None, None, "the run was interrupted")
     try:
         chains.follow(budget, CHAINS_SHARE * budget.total)
+        reading = answer_of(asked, chains, loss, where.seed)
     except KeyboardInterrupt:
         if chains.seen is None:
             raise
         was_interrupted = True
-    reading = answer_of(asked, chains, loss, where.seed)
+        reading = answer_of(asked, chains, loss, where.seed)
     if not was_interrupted:
         try:
             init = "sequential" if isinstance(target, Mixture) else target.default_start
@@ -183,11 +187,16 @@ def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, whe
             posterior.names = data.names
         return Question(posterior, None, [], data)
     kinds = data if isinstance(data, Kinds) else recognise(data)
+    titles = [column.name for column in kinds.columns]
+    if twice := [title for title in titles if titles.count(title) > 1]:
+        raise ValueError(f"data must have columns of different names, got {shorten(twice[0])} twice: rename one.")
     name: str = component
     scores: list[Score] = []
     if component == "auto":
         name, scores = choose_component(kinds.columns, prior, budget, where)
-    return Question(posterior_of(kinds, component_for(kinds.columns, name), prior, known), kinds, scores, data)
+    return Question(
+        posterior_of(kinds, component_for(kinds.columns, name), prior, known), kinds, scores, data, component
+    )
 
 
 def _cells(data: Any, component: Component) -> Any:

@@ -113,8 +113,8 @@ def choose_component(columns: list[Column], prior: Any, budget: Budget, where: W
         return names[0], []
     random = np.random.default_rng([where.seed, PART])
     parts, rows = _parts_of(columns, random)
-    if min(len(part) for part in parts) == 0:
-        return names[0], []
+    if min(len(part) for part in parts) == 0:  # too few rows to compare anything
+        return "diagonal", []
     costs = {}
     for name in names:
         try:

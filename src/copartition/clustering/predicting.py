@@ -12,6 +12,7 @@ from copartition.runs.drawing import WeightedPartitions
 from copartition.targets.cells import Cells
 from copartition.targets.mixture import Mixture
 
+LEAST = -1e300  # the log density of rows too far away for numbers of the machine
 PIECE = 2_000_000  # rows times clusters that are looked at together
 
 
@@ -70,7 +71,12 @@ class Predicting:
     def join(self, labels: np.ndarray, hyperparameters: np.ndarray) -> Joining:
         """Return where the rows go, given a partition."""
         sizes = np.bincount(labels)
-        logs = self.members(labels, hyperparameters).log_density(self._rows) + self.log_weights(sizes, hyperparameters)
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows too far away for numbers of the machine
+            logs = self.members(labels, hyperparameters).log_density(self._rows)
+        logs += self.log_weights(sizes, hyperparameters)
+        is_beyond = np.isnan(logs).any(axis=1) | np.isneginf(logs).all(axis=1)
+        logs[is_beyond] = -np.inf  # which belong nowhere
+        logs[is_beyond, -1] = LEAST
         top = logs.max(axis=1, keepdims=True)
         each = np.exp(logs - top)
         total = each.sum(axis=1, keepdims=True)

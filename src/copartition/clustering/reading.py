@@ -9,7 +9,7 @@ import numpy as np
 
 from copartition.answers import Estimate
 from copartition.clustering.answer import Clustering
-from copartition.clustering.around import distance
+from copartition.clustering.around import best_allowed, distance, is_allowed
 from copartition.clustering.averages import by_replicate, mean_of, stderr_of
 from copartition.clustering.chains import CHAINS, OrdinaryChains, places_looked_at
 from copartition.clustering.grade import Grade, grade_of
@@ -93,10 +93,10 @@ class Reading:
     def graded(self, certificate: Certificate, budget: Budget, effort: float, was_interrupted: bool) -> Clustering:
         """Return the answer with its grade: that of pairs if they certify one, else that of the chains."""
         pairs = None if certificate.why else certificate.draws
-        gap = self.gap if pairs is None else self._gap_with(pairs)
+        gap = self.gap if pairs is None else max(self.gap, self._gap_with(pairs))
         draws, about = (self.draws, self.about) if pairs is None else (pairs, pairs.run)
         count, n_chains = 0 if pairs is None else len(pairs.run.values), len(self.chains.arrivals.labels)
-        why = "it was interrupted" if was_interrupted else certificate.why
+        why = "the run was interrupted" if was_interrupted else certificate.why
         pilot = certificate.pilot
         disagreement = self._disagreement(gap, pairs is not None) or self._pairs_apart(pilot)
         grade = grade_of(n_chains, self.chains.steps, disagreement, count, why)
@@ -234,11 +234,11 @@ class Reading:
             told = " and ".join(
                 f"{one.component} ({one.score - scores[0].score:.3f} +- {one.stderr:.3f})" for one in ties
             )
-            text = f"{scores[0].component} covariances predict rows best, and {told} as well as that, within the error."
+            text = f"'{scores[0].component}' predicts rows best, but within two standard errors of others: {told}."
             found.append(Finding(NOTE, "Models tie", text, f"Compare with component={ties[0].component!r}."))
         numbers = [] if kinds is None else [one for one in kinds.columns if one.kind == "number"]
         lacking = [one for one in numbers if one.n_missing]
-        if lacking and len(numbers) > 1:
+        if lacking and len(numbers) > 1 and self.asked.component != "diagonal":
             listed = ", ".join(f"{one.name} ({one.n_missing})" for one in lacking[:NAMED])
             text = (
                 f"Columns of numbers with missing cells are taken for independent of others within clusters: {listed}."
@@ -258,7 +258,7 @@ def answer_of(asked: Any, chains: OrdinaryChains, loss: str, seed: int) -> Readi
     some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), many)).astype(np.int64))]
     found, _ = from_draws(some, loss, starts=effort.starts, seed=seed, most=effort.candidates)
     draws = draws_of_chains(asked.posterior, chains, seed)
-    labels = settled(found[0], draws)
+    labels = settled(best_allowed(target, found, some), draws)
     misfits = check_model(getattr(target, "normal", None), some_of(rows))
     wanted = [memberships(labels), n_clusters(most_clusters_of(draws))]
     about = expectations(draws.run, None, wanted, None, False)
@@ -300,6 +300,7 @@ def settled(labels: np.ndarray, draws: WeightedPartitions) -> np.ndarray:
     A cluster of one row that is more likely not alone is none; then rows that are with the others of their cluster with
     a probability below a half go where they are most often.
     """
+    target: Any = draws.target
     for _ in range(2):
         labels = canonical(labels)
         e = expectations(draws.run, None, [memberships(labels)], None, False)
@@ -313,11 +314,14 @@ def settled(labels: np.ndarray, draws: WeightedPartitions) -> np.ndarray:
         best = np.argmax(mean, axis=1)
         undecided = (certainty < UNDECIDED) & (mean[np.arange(len(labels)), best] > np.maximum(certainty, 0.0))
         # Where most of a cluster is undecided it is the cluster that is: it stays, and its rows are flagged.
+        undecided &= target.constraint.labels < 0  # whose cluster is known, stays there
         of_cluster = np.bincount(labels, weights=undecided) / sizes
         undecided &= (of_cluster[labels] < 0.5) | (sizes[labels] < 2)
         if not undecided.any():
             break
         moved = np.where(undecided, best, labels)
+        if not is_allowed(target, moved):
+            break
         labels = moved
     return canonical(labels)
 

@@ -226,12 +226,20 @@ def recognise(
         return _recognise(table, columns, kinds)
     names = [column.name for column in known.columns]
     is_bare = table.given.is_array and len(table.given.names) == len(names)
-    places = range(len(names)) if is_bare else [position_of(name, table.given.names, None) for name in names]
+    places = range(len(names)) if is_bare else [_place_of(name, table.given.names) for name in names]
     used = [
         Column(column.name, column.kind, _cells_of(table.given.columns[j], column.kind, column.name, None))
         for j, column in zip(places, known.columns, strict=True)
     ]
     return Kinds(used, [name for j, name in enumerate(table.given.names) if j not in places], [], _names(table, places))
+
+
+def _place_of(name: str, names: list[str]) -> int:
+    """Return the number of the column of exactly this name."""
+    if names.count(name) != 1:
+        found = f"it has {', '.join(names[:10])}" if name not in names else f"got {names.count(name)} of that name"
+        raise ValueError(f"data must have one column {name!r}; {found}.")
+    return names.index(name)
 
 
 def _recognise(table: Table, columns: Sequence[Any] | None, kinds: Mapping[Any, str] | None) -> Kinds:
