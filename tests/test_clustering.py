@@ -63,7 +63,7 @@ def test_another_seed_gives_other_draws(easy):
     assert not np.array_equal(cp.cluster(EASY, seed=2, effort=LITTLE).draws.labels, easy.draws.labels)
 
 
-@pytest.mark.parametrize("replicates", [pairs.FIRST])
+@pytest.mark.parametrize("replicates", [pairs.FIRST_ROUND])
 def test_probabilities_against_enumeration(replicates):
     """On five points pairs and enumeration agree; by chance it fails for fewer than one in 1,000 seeds."""
     make, density = small.wishart, small.wishart()[1]
@@ -255,7 +255,7 @@ def test_chains_go_on_exactly_where_they_stopped():
     whole = chains.Stretch(target, step, (state,), 6, 6, 1, 0)
     random = chains.stream(1, chains.PART, 0, 0)
     batch, _ = whole.run([0], chains.Pause())
-    labels, values = batch.followed[0]
+    labels, values = batch.results[0]
     own, found = target.of_chain(), []
     chain = chains.resumed(own, state)
     for k in range(6):

@@ -436,7 +436,7 @@ def test_the_diary_is_what_steps_from_python_show(monkeypatch, kind, lines):
 def test_a_diary_of_few_cells_has_fewer_lines(monkeypatch):
     job, count = pairs_that("meet")
     expected, _ = PairJob(job, True, np.arange(3)).run(range(count), Pause())
-    monkeypatch.setattr("copartition.runs.replicates.CELLS", 6)
+    monkeypatch.setattr("copartition.runs.replicates.VALUES_OF_A_DIARY", 6)
     assert Runner(job, [0], keeps_diary=True)._batch.diary.differences.shape == (2, 3)
     found, _ = PairJob(job, True, np.arange(3)).run(range(count), Pause())
     assert_same_courses(found, expected)

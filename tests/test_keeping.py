@@ -25,7 +25,7 @@ from copartition.core.state import Chain, Coupled, Law, Model, Pair
 from copartition.core.steps import conditional_law, count_pair, reset_chain
 from copartition.core.types import int2, int64, uint1, void
 from copartition.core.whole_sweeps import PARTED
-from copartition.targets.kinds.block import FIELDS, FIRST, Place
+from copartition.targets.kinds.block import FIELDS, HEADER, Place
 from copartition.targets.kinds.wishart import MEAN_WEIGHT, WISHART, kept_width
 from test_sweeps import assert_books_are_right
 from test_whole_sweeps import one_more
@@ -39,7 +39,7 @@ N_POINTS = 10 if JIT_DISABLED else 40
 def places_of(target):
     """Where the blocks of a target with unknown covariances stand."""
     numbers = target.model.integers
-    every = [Place(*numbers[FIRST + FIELDS * block :][:FIELDS]) for block in range(numbers[0])]
+    every = [Place(*numbers[HEADER + FIELDS * block :][:FIELDS]) for block in range(numbers[0])]
     return [place for place in every if place.kind == WISHART]
 
 

@@ -21,8 +21,8 @@ from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair
-from copartition.runs.everything import run_all
 from copartition.runs.pacing import Interrupted
+from copartition.runs.pieces import run_all
 
 REPLICATES = 3 if JIT_DISABLED else 40
 TRANSPORT = BoundStep(cp.Step(cp.Transport(), 0))

@@ -250,7 +250,7 @@ def test_weights_are_as_good_as_repeated_draws(loss, rng):
 @pytest.mark.plain
 def test_fewer_draws_and_clusters_where_tables_would_be_too_large(monkeypatch, rng):
     truth, rows = planted(rng, 30, 40)
-    monkeypatch.setattr(draws_module, "CELLS", 30 * 20)
+    monkeypatch.setattr(draws_module, "LARGEST_TABLE", 30 * 20)
     candidates, losses = from_draws(rows, "vi", most_clusters=6, most=3)
     assert np.array_equal(candidates[0], truth)
     assert losses[0] == pytest.approx(naive.mean_loss("vi", rows, None, truth), abs=1e-9)

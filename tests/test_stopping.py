@@ -11,7 +11,7 @@ import copartition as cp
 import naive
 import small
 from copartition.diagnostics.findings import GOOD
-from copartition.runs.stopping import FIRST, UntilPrecise, stopping_rule
+from copartition.runs.stopping import FIRST_LOOK, UntilPrecise, stopping_rule
 
 
 class Values:
@@ -34,7 +34,7 @@ QUICK = {"burn_in": 2, "min_sweeps": 8, "lag": 2}
 def test_rule_predicts_and_grows_by_no_more_than_four_times():
     values = np.random.default_rng(1).normal(size=(200, 1))
     variance = values.var(ddof=1)
-    assert UntilPrecise(0.1, None).next(Values(np.zeros((0, 1)))) == FIRST
+    assert UntilPrecise(0.1, None).next(Values(np.zeros((0, 1)))) == FIRST_LOOK
     assert UntilPrecise(10.0, None).next(Values(values)) is None
     assert UntilPrecise(0.05, None).next(Values(values)) == int(1.02 * variance / 0.05**2)
     assert UntilPrecise(0.001, None).next(Values(values)) == 800
@@ -131,7 +131,7 @@ def test_precision_is_reached_and_no_more_is_run_than_needed():
     e = cp.estimate(target, cp.n_clusters(), target_stderr=0.02, seed=1, **QUICK)
     assert e.stderr[0] <= 0.02
     assert e.made_by["precision"] == {"target_stderr": 0.02, "target_relative": None, "reached": True}
-    assert len(e.values) < 1.2 * e.values.var() / 0.02**2 + FIRST
+    assert len(e.values) < 1.2 * e.values.var() / 0.02**2 + FIRST_LOOK
     relative = cp.estimate(target, cp.n_clusters(), target_relative=0.02, seed=1, **QUICK)
     assert relative.stderr[0] <= 0.02 * relative.mean[0]
 
@@ -172,8 +172,8 @@ def test_progress_is_told_the_growing_number():
     cp.estimate(
         target, cp.n_clusters(), target_stderr=0.01, seed=1, progress=lambda *now: seen.append(now[:2]), **QUICK
     )
-    assert seen[0][1] == FIRST
-    assert seen[-1][0] == seen[-1][1] > FIRST
+    assert seen[0][1] == FIRST_LOOK
+    assert seen[-1][0] == seen[-1][1] > FIRST_LOOK
 
 
 @pytest.mark.parametrize("asked", [{"target_stderr": 0.02}, {}])

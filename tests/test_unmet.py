@@ -321,7 +321,7 @@ def test_tables_have_both(tmp_path):
 def hasty(monkeypatch):
     monkeypatch.setattr(schedule, "SECONDS_BETWEEN_LOOKS", 0.02)
     monkeypatch.setattr(patience, "SECONDS", 0.0)
-    monkeypatch.setattr(patience, "SWEEPS", 50)
+    monkeypatch.setattr(patience, "SLOW_FOR_ANY_PAIR", 50)
 
 
 def waits(**more):

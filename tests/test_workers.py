@@ -18,8 +18,8 @@ import clusters
 import copartition as cp
 import every_run
 import test_streaming
-from copartition.runs.everything import run_all
 from copartition.runs.pairs import PairJob
+from copartition.runs.pieces import Pieces, run_all
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import ChainJob
 
@@ -148,15 +148,15 @@ def meeting_of(count):
 
     def work(numbers, pause):
         barrier.wait()
-        return SimpleNamespace(indices=np.array(numbers), seconds=np.zeros(len(numbers))), None
+        return Pieces(np.array(numbers), np.zeros(len(numbers)), list(numbers)), None
 
     return SimpleNamespace(run=work)
 
 
 def test_a_number_is_that_of_threads_and_nothing_is_all_processors(monkeypatch):
-    assert len(run_all(meeting_of(3), 3, 3, False, "pieces")) == 3
+    assert run_all(meeting_of(3), 3, 3, False, "pieces").results == [0, 1, 2]
     monkeypatch.setattr("copartition.runs.workers.cpu_count", lambda: 4)
-    assert len(run_all(meeting_of(4), 4, None, False, "pieces")) == 4
+    assert run_all(meeting_of(4), 4, None, False, "pieces").results == [0, 1, 2, 3]
 
 
 def test_one_thread_does_one_thing_at_a_time():
@@ -167,7 +167,7 @@ def test_one_thread_does_one_thing_at_a_time():
         most.append(len(busy))
         time.sleep(0.002)
         busy.pop()
-        return SimpleNamespace(indices=np.array(numbers), seconds=np.zeros(len(numbers))), None
+        return Pieces(np.array(numbers), np.zeros(len(numbers)), list(numbers)), None
 
     run_all(SimpleNamespace(run=work), 50, 1, False, "pieces")
     assert max(most) == 1

@@ -29,7 +29,7 @@ from copartition.core.types import float64, int1, int64, uint1
 from copartition.targets.base import Target
 
 RESAMPLED = 0.5  # share of the particles that the weights are worth, below which they are drawn anew
-SWEEPS = 1  # after that
+SWEEPS_AFTER_DRAWING = 1  # after that
 
 
 @kernel(float64(Model, Law, Chain, uint1, int64))
@@ -128,9 +128,9 @@ class Particles:
 
     def _sweep(self, model: Model) -> None:
         for i in range(len(self._chains)):
-            for _ in range(SWEEPS):
+            for _ in range(SWEEPS_AFTER_DRAWING):
                 self._chains[i] = self._swept(model, self._chains[i])
-        self.sweeps += SWEEPS * len(self._chains) * self._placed / self._target.n_points
+        self.sweeps += SWEEPS_AFTER_DRAWING * len(self._chains) * self._placed / self._target.n_points
 
     def _swept(self, model: Model, chain: Chain) -> Chain:
         progress = np.zeros(2, dtype=np.int64)

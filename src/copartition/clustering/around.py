@@ -12,7 +12,7 @@ from copartition.partition import canonical
 from copartition.runs.drawing import WeightedPartitions
 
 POOL = 80  # partitions among which those that stand for parts are looked for at first
-ROUNDS, MOST = 8, 5  # of dealing out; candidates of a part
+ROUNDS, MOST_CANDIDATES = 8, 5  # of dealing out; candidates of a part
 CENTRAL = 40  # draws among which the most central one is looked for
 
 
@@ -159,7 +159,7 @@ def alternatives(
         centres = []
         for part in [one for one in parts if len(one)]:
             rows = labels[part].astype(np.int32)
-            found, _ = from_draws(rows, loss, weights=weights[part], starts=1, seed=seed, most=MOST)
+            found, _ = from_draws(rows, loss, weights=weights[part], starts=1, seed=seed, most=MOST_CANDIDATES)
             centres.append(best_allowed(draws.target, found, rows))
         now = sorted({one.tobytes() for one in map(canonical, centres)})
         centres = [np.frombuffer(one, dtype=np.int64) for one in now]

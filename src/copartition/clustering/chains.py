@@ -8,7 +8,6 @@ A chain goes on exactly where it stopped: its state is the partition and the val
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,9 +27,9 @@ from copartition.core.steps import begin_chain, make_steps, renew_model
 from copartition.diagnostics.modes import shares_together
 from copartition.diagnostics.starts import BATCHES, gap_between
 from copartition.results.partitions import narrow
-from copartition.runs.everything import run_all
 from copartition.runs.other_starts import dispersed_starts
 from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.sampling import advance_by
 from copartition.runs.workers import Where
 from copartition.targets.base import Target
@@ -83,16 +82,8 @@ class Followed(NamedTuple):
         return np.array([[len(np.unique(row)) for row in of_chain] for of_chain in self.labels])
 
 
-class _Batch(NamedTuple):
-    """Some chains, by their indices."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    followed: list[tuple[np.ndarray, np.ndarray]]
-
-
 @dataclass(frozen=True)
-class Stretch:
+class Stretch(OneByOne):
     """A piece of some chains, of which clusterings are kept at equal distances.
 
     Attributes
@@ -121,15 +112,10 @@ class Stretch:
         target, own = self.target, self.step.kernels(self.target, False)
         prepare(make_steps, begin_chain, begin_at, *begins, *own, *target.kernels)
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Batch, None]:
-        """Run some chains, one after another, in this thread."""
-        self.prepare()
-        followed = [self._run_one(i, pause) for i in numbers]
-        return _Batch(np.array(numbers), np.zeros(len(numbers)), followed), None
-
-    def _run_one(self, i: int, pause: Pause) -> tuple[np.ndarray, np.ndarray]:
-        target, random = self.target.of_chain(), stream(self.seed, PART, self.part, i)
-        begin = self.begins[i]
+    def one(self, index: int, pause: Pause) -> tuple[np.ndarray, np.ndarray]:
+        """Follow a chain; return the clusterings that are kept, and the hyperparameters of each."""
+        target, random = self.target.of_chain(), stream(self.seed, PART, self.part, index)
+        begin = self.begins[index]
         chain = resumed(target, begin) if isinstance(begin, State) else start_chain(target, begin, random)
         chunks, stepper = Chunks(target.n_points), self.step.stepper(target)
         labels = np.zeros((self.draws, target.n_points), dtype=np.int32)
@@ -215,10 +201,8 @@ class OrdinaryChains:
         where = self._where
         task = Stretch(self._target, self._step, tuple(self._begins), steps, draws, where.seed, self._pieces)
         self._pieces += 1
-        batches = run_all(task, CHAINS, where.executor, False, "chains")
-        order = np.argsort(np.concatenate([batch.indices for batch in batches]))
-        followed = [one for batch in batches for one in batch.followed]
-        return Followed(*(list(part) for part in zip(*[followed[i] for i in order], strict=True)))
+        followed = run_all(task, CHAINS, where.executor, False, "chains").results
+        return Followed(*(list(part) for part in zip(*followed, strict=True)))
 
     @property
     def arrivals(self) -> Followed:

@@ -7,7 +7,6 @@ mean over rows; the best one wins. That says which predicts best and nothing of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,15 +19,15 @@ from copartition.clustering.predicting import density_of_rows
 from copartition.clustering.work import Budget, Cost
 from copartition.datasets.kinds import CATEGORY, Column
 from copartition.runs.defaults import bind, read_step_alone
-from copartition.runs.everything import run_all
 from copartition.runs.pacing import Pause
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.workers import Where
 from copartition.targets.mixture import Mixture
 
 SHARE = 0.2  # of all work
 FOLDS, MOST_FOLDS = 10, 5  # into how many parts rows are cut; how many of them are left out in turn, at most
 STEPS, LEAST_STEPS, DRAWS = 300, 60, 30  # of a chain; clusterings of its second half that score
-CHAINS = 2
+CHAINS_OF_TRIAL = 2
 ROWS = 2_000  # that are looked at: of more, so many drawn at random
 CLUSTERS = 8.0  # a guess of their number, for what chains cost
 PART = int.from_bytes(b"heldout", "big")
@@ -60,16 +59,8 @@ class _Scored(NamedTuple):
     n_clusters: float
 
 
-class _Batch(NamedTuple):
-    """Some components, by their places; None where one cannot be had."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    scored: list[_Scored | None]
-
-
 @dataclass(frozen=True)
-class _Trial:
+class _Trial(OneByOne):
     """Chains on rows of the table that score the rows left out; a piece of work is a component."""
 
     columns: tuple[Column, ...]
@@ -80,23 +71,21 @@ class _Trial:
     seed: int
     fold: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Batch, None]:
-        """Score some components in this thread."""
-        scored = [self._score(i, pause) for i in numbers]
-        return _Batch(np.array(numbers), np.zeros(len(numbers)), scored), None
-
-    def _score(self, i: int, pause: Pause) -> _Scored | None:
+    def one(self, index: int, pause: Pause) -> _Scored | None:
+        """Score a component; None where it cannot be had."""
         known, out = self.rows
         try:
-            posterior = Mixture(table_of(self.columns, known), component_for(self.columns, self.names[i]), self.prior)
+            posterior = Mixture(
+                table_of(self.columns, known), component_for(self.columns, self.names[index]), self.prior
+            )
         except ValueError:  # a covariance that is singular without the rows left out
             return None
         step = bind(posterior, read_step_alone(posterior, None, None))
-        begins: tuple[Any, ...] = (check_start(posterior, "sequential"),) * CHAINS
-        half, part = max(1, self.steps // 2 // DRAWS) * DRAWS, PART + 2 * (self.fold * len(self.names) + i)
+        begins: tuple[Any, ...] = (check_start(posterior, "sequential"),) * CHAINS_OF_TRIAL
+        half, part = max(1, self.steps // 2 // DRAWS) * DRAWS, PART + 2 * (self.fold * len(self.names) + index)
         for second in (0, 1):
             stretch = Stretch(posterior, step, begins, half, DRAWS, self.seed, part + second)
-            followed = stretch.run(range(CHAINS), pause)[0].followed
+            followed = stretch.run(range(CHAINS_OF_TRIAL), pause)[0].results
             begins = tuple(State(labels[-1].astype(np.int64), values[-1]) for labels, values in followed)
         labels, values = (np.concatenate([one[k] for one in followed]) for k in (0, 1))
         each = density_of_rows(posterior, labels, values, table_of(self.columns, out))
@@ -124,19 +113,17 @@ def choose_component(columns: list[Column], prior: Any, budget: Budget, where: W
     if len(costs) < 2:
         return next(iter(costs), "diagonal"), []
     most, begin = SHARE * budget.total, budget.spent
-    of_step = CHAINS * sum(one.of_step(CLUSTERS) for one in costs.values())
+    of_step = CHAINS_OF_TRIAL * sum(one.of_step(CLUSTERS) for one in costs.values())
     steps = int(np.clip(most / of_step, LEAST_STEPS, STEPS))
     scores: dict[str, list[np.ndarray]] = {name: [] for name in costs}
     for fold in range(MOST_FOLDS):
         rows_of = np.sort(np.setdiff1d(rows, parts[fold])), np.sort(parts[fold])
         task = _Trial(tuple(columns), tuple(costs), prior, rows_of, steps, where.seed, fold)
         work = 0.0
-        for batch in run_all(task, len(costs), where.executor, False, "trials"):
-            for i, one in zip(batch.indices.tolist(), batch.scored, strict=True):
-                name = list(costs)[i]
-                if one is not None:
-                    scores[name].append(one.each)
-                    work += CHAINS * steps * costs[name].of_step(one.n_clusters)
+        for name, one in zip(costs, run_all(task, len(costs), where.executor, False, "trials").results, strict=True):
+            if one is not None:
+                scores[name].append(one.each)
+                work += CHAINS_OF_TRIAL * steps * costs[name].of_step(one.n_clusters)
         budget.spend(work, "choosing the model")
         if budget.spent + work > begin + most:
             break

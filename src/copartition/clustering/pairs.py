@@ -26,15 +26,15 @@ from copartition.runs.stopping import UntilPrecise
 from copartition.runs.workers import Where
 from copartition.targets.base import Target
 
-PILOT, FEW = 12, 4  # pairs of the pilot; where points are many
+PILOT, FEW_PAIRS = 12, 4  # pairs of the pilot; where points are many
 PILOT_SHARE = 0.25  # of all work, that a pilot may take
 LAG, SHORT_LAG = 50, 20
 LEAST_COUPLED = 30  # coupled sweeps that must be affordable for a pilot to be worth it
 LONGEST = 2_000  # coupled sweeps of a pair of the pilot
 LEAST_BURN_IN = 20
-MARGIN = 2  # burn-ins in what the slowest pair of the pilot took
+SAFETY = 2  # burn-ins in what the slowest pair of the pilot took
 HORIZON, SHORT_HORIZON = 5.0, 2.5  # in burn-ins
-FIRST, FEWEST = 32, 16  # replicates of the first round; fewer certify nothing
+FIRST_ROUND, FEWEST_CERTIFY = 32, 16  # replicates of the first round; fewer certify nothing
 PRECISION = 0.04  # standard error of probabilities at effort 1
 PART = int.from_bytes(b"pilot", "big")  # of the key of random streams
 SPARE = 0.95  # of the work that is left, which replicates may take
@@ -103,21 +103,25 @@ def certify(
     if pilot.censored:
         unmet = f"{pilot.censored} of {len(coupled)} pairs of coupled chains"
         return Certificate(pilot, None, f"{unmet} did not meet within {pilot.max_sweeps:,} sweeps")
-    burn_in = max(LEAST_BURN_IN, MARGIN * int(coupled.max()))
+    burn_in = max(LEAST_BURN_IN, SAFETY * int(coupled.max()))
     left, most, horizon = SPARE * budget.left, 0.0, burn_in
     for burn_ins in (HORIZON, SHORT_HORIZON):
         horizon = int(burn_ins * burn_in)
         of_replicate = a_step * (burn_in + COUPLED * coupled.mean() + horizon)
         most = left // of_replicate
-        if most >= FEWEST:
+        if most >= FEWEST_CERTIFY:
             break
-    if most < FEWEST:
-        return Certificate(pilot, None, f"{FEWEST} replicates with a burn-in of {burn_in:,} sweeps take too much work")
+    if most < FEWEST_CERTIFY:
+        return Certificate(
+            pilot, None, f"{FEWEST_CERTIFY} replicates with a burn-in of {burn_in:,} sweeps take too much work"
+        )
     cap = horizon + int(max(burn_in, left / (4 * COUPLED * a_step)))
     choice = Choice(check_settings(burn_in, horizon, burn_in, cap), step, init, answer.look, answer.model)
     functionals = [memberships(answer.labels), n_clusters(answer.most_clusters)]
     job = replace(make_job(target, functionals, choice, where.seed), keeps=PER_REPLICATE)
-    rule = UntilPrecise(stderr=PRECISION / np.sqrt(effort), relative=None, most=int(most), first=min(FIRST, int(most)))
+    rule = UntilPrecise(
+        stderr=PRECISION / np.sqrt(effort), relative=None, most=int(most), first=min(FIRST_ROUND, int(most))
+    )
 
     def tell(done: int, total: int, mean: np.ndarray, stderr: np.ndarray) -> None:
         budget.show(done * of_replicate, f"pairs of chains: {done} of {total}")
@@ -130,7 +134,7 @@ def certify(
 
 def _pilot(target: Target, step: Step, init: str, a_step: float, budget: Budget, where: Where) -> MeetingTimes | None:
     """Run a few pairs until they meet; None if that takes too much work."""
-    for count, lag in ((PILOT, LAG), (FEW, SHORT_LAG)):
+    for count, lag in ((PILOT, LAG), (FEW_PAIRS, SHORT_LAG)):
         work = min(PILOT_SHARE * budget.total, 0.5 * budget.left)
         coupled = int(min((work / (count * a_step) - lag) / COUPLED, LONGEST))
         if coupled >= LEAST_COUPLED:

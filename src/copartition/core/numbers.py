@@ -36,7 +36,7 @@ from copartition.core.random import draw, uniform
 from copartition.core.state import Room, move_signatures
 from copartition.core.status import DONE, NO_NUMBER
 
-FIRST, LAST, GRID, OF_DATA = range(4)  # columns of ``Unknown.groups``
+FIRST_INDEX, LAST_INDEX, GRID, OF_DATA = range(4)  # columns of ``Unknown.groups``
 AGREEMENT = 1.0 - 2.0**-10
 LOG_AGREEMENT = math.log(AGREEMENT)
 
@@ -62,7 +62,7 @@ def others_agree(pair, group):
     """Tell whether all numbers of two chains but those of a group are equal."""
     of_x, of_y, groups = pair.model_x.numbers, pair.model_y.numbers, pair.model_x.unknown.groups
     for i in range(len(of_x)):
-        if of_x[i] != of_y[i] and not groups[group, FIRST] <= i < groups[group, LAST]:
+        if of_x[i] != of_y[i] and not groups[group, FIRST_INDEX] <= i < groups[group, LAST_INDEX]:
             return False
     return True
 
@@ -96,7 +96,7 @@ def renew_prior(model):
     m = model
     u = m.unknown
     group = len(u.groups) - 1
-    value, grid = m.numbers[u.groups[group, FIRST]], u.grids[u.groups[group, GRID]]
+    value, grid = m.numbers[u.groups[group, FIRST_INDEX]], u.grids[u.groups[group, GRID]]
     i = 0
     while grid[i] != value:
         i += 1
@@ -148,7 +148,7 @@ def weigh_grid(model, law, chain, group):
 def set_number(model, group, i):
     """Let the number of a group be the i-th value of its grid."""
     u = model.unknown
-    model.numbers[u.groups[group, FIRST]] = u.grids[u.groups[group, GRID], i]
+    model.numbers[u.groups[group, FIRST_INDEX]] = u.grids[u.groups[group, GRID], i]
 
 
 @outline
@@ -227,7 +227,7 @@ def log_uniform(random):
 def draw_both_by_rejection(pair, law, group, random):
     """Draw the numbers of a group in both chains, as a rule the same."""
     model_x, model_y, x, y = pair.model_x, pair.model_y, pair.x, pair.y
-    first, last = model_x.unknown.groups[group, FIRST], model_x.unknown.groups[group, LAST]
+    first, last = model_x.unknown.groups[group, FIRST_INDEX], model_x.unknown.groups[group, LAST_INDEX]
     of_x, of_y = model_x.numbers[first:last], model_y.numbers[first:last]
     law.draw_numbers(model_x, x, group, random)
     log_p = law.log_density_of_numbers(model_x, x, group, of_x)
@@ -255,7 +255,7 @@ def draw_numbers_of_both(pair, law, random):
     for group in range(len(groups)):
         if pair.distance[0] == 0 and others_agree(pair, group):
             status = draw_group(model_x, law, x, group, random)
-            for i in range(groups[group, FIRST], groups[group, LAST]):
+            for i in range(groups[group, FIRST_INDEX], groups[group, LAST_INDEX]):
                 model_y.numbers[i] = model_x.numbers[i]
         elif groups[group, GRID] >= 0:
             status = draw_both_on_grid(pair, law, group, random)

@@ -54,7 +54,7 @@ from copartition.datasets.tables import (
 
 NUMBER, COUNT, BINARY, CATEGORY, SKIP = KINDS = ("number", "count", "binary", "category", "skip")
 BELOW = 100  # what is taken for counts is smaller
-FEW = 10  # different whole numbers that may be categories, and rows for each
+FEW_CATEGORIES = 10  # different whole numbers that may be categories, and rows for each
 DATES = 0.9  # of the cells of a column of dates
 NAMES = 20  # cells from which on a column of names may have equal ones
 REPEATED = "row names are not all different: points go by row number from 0"
@@ -393,7 +393,7 @@ def _kind_of_numbers(numbers: np.ndarray) -> str:
         return NUMBER
     if different[0] in (0.0, 1.0) and different[-1] < BELOW:
         return COUNT
-    return CATEGORY if len(different) <= FEW and FEW * len(different) <= len(numbers) else NUMBER
+    return CATEGORY if len(different) <= FEW_CATEGORIES and FEW_CATEGORIES * len(different) <= len(numbers) else NUMBER
 
 
 def _cells_of(cells: Any, kind: str, name: str, file: Path | None) -> list[Any]:

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from copartition.results.rows import RUN, TABLES, TALLY, Damage, Row, is_sound, scanned
-from copartition.results.unmet import MOST
+from copartition.results.unmet import MOST_KEPT
 
 SHOWN = 12  # stretches of numbers in a sentence
 
@@ -127,7 +127,7 @@ def _keep_whole(rest: Rest) -> None:
         whole &= set(ordinary) if rest.has("ordinary") else whole
         whole &= set(partitions) if rest.has("partitions") else whole
     apart = sorted(number for number, row in replicates.items() if not row[2])
-    whole -= {number for number in apart[:MOST] if number not in unmet}
+    whole -= {number for number in apart[:MOST_KEPT] if number not in unmet}
     for table in (replicates, ordinary, partitions, unmet):
         for number in set(table) - whole:
             del table[number]

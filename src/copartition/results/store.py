@@ -45,7 +45,7 @@ from copartition.results.rows import (
     writing,
 )
 from copartition.results.sums import Packed, Sums, chunks, pack
-from copartition.results.unmet import MOST, Course, Unmet, packed_arrays, unpacked_arrays
+from copartition.results.unmet import MOST_KEPT, Course, Unmet, packed_arrays, unpacked_arrays
 
 FORMAT = 4
 APPLICATION_ID = 0x636F7061  # "copa"
@@ -206,7 +206,7 @@ class Store:
                     unpacked_arrays(labels)["labels"],
                     None if course is None else Course(**unpacked_arrays(course)),
                 )
-                for number, labels, course in rows[:MOST]
+                for number, labels, course in rows[:MOST_KEPT]
             )
 
     def _read_ordinary(self, numbers: np.ndarray, size: int) -> np.ndarray | None:
@@ -307,7 +307,7 @@ class Store:
             # The first ones by number, in whatever order they come: each is among the first when it comes.
             for one in apart:
                 query = "SELECT count(*) FROM unmet WHERE number < ?"
-                if self._open.execute(query, (one.number,)).fetchone()[0] < MOST:
+                if self._open.execute(query, (one.number,)).fetchone()[0] < MOST_KEPT:
                     put("unmet", [(int(one.number), packed_arrays(labels=one.labels), None)], False)
 
     @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from copartition.partition import hamming_distance
 
-MOST = 20  # pairs of a run that are kept, those with the smallest numbers
+MOST_KEPT = 20  # pairs of a run that are kept, those with the smallest numbers
 
 
 class Course(NamedTuple):

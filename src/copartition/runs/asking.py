@@ -28,14 +28,14 @@ from copartition.results.partitions import Partitions
 from copartition.results.replicates import Moments
 from copartition.results.sums import LARGEST, Sums, whole_numbers
 from copartition.runs.description import describe_functionals
-from copartition.runs.everything import run_all
 from copartition.runs.pacing import Pause
+from copartition.runs.pieces import run_all
 from copartition.runs.streaming import MOST_POINTS, Gatherer
 from copartition.targets.base import Target
 from copartition.targets.hooks import log_predictive
 from copartition.validation import shorten
 
-CELLS = 400_000  # labels that are looked at in one call
+LABELS_AT_A_TIME = 400_000  # labels that are looked at in one call
 OF_LABELS = ("clusters", "distance", "memberships", "pairs")  # modules of functionals that look at labels alone
 
 
@@ -142,7 +142,7 @@ class Question:
         """Yield some replicates at a time: their places among these, their lines, and where each begins there."""
         begins = self.partitions.first
         sizes = np.diff(begins)[np.asarray(numbers)]
-        many = max(1, CELLS // (int(sizes.max()) * self.partitions.labels.shape[1]))
+        many = max(1, LABELS_AT_A_TIME // (int(sizes.max()) * self.partitions.labels.shape[1]))
         for a in range(0, len(numbers), many):
             pause()
             some = numbers[a : a + many]
@@ -256,13 +256,10 @@ def expectations(
         sums = Sums(f.size, lists_rows=False) if f.is_streamed else None
         redraws = is_known and sums is None and f.evaluate in FORMS
         task = Question(own, f, partitions, run.ordinary_values is not None, redraws, sums)
-        batches = run_all(task, len(run.values), executor, progress, f.name)
-        order = np.argsort(np.concatenate([batch.indices for batch in batches]))
-        values.append(np.concatenate([batch.values for batch in batches])[order])
-        if task.redraws:
-            values[-1] = _without_rare(values[-1], np.concatenate([batch.looked_up for batch in batches])[order])
+        found: Answers = run_all(task, len(run.values), executor, progress, f.name)
+        values.append(_without_rare(found.values, found.looked_up) if task.redraws else found.values)
         if task.ordinary:
-            ordinary.append(np.concatenate([batch.ordinary for batch in batches])[order])
+            ordinary.append(found.ordinary)
         if sums is not None:
             moments.append(Moments.of(sums, len(run.values), describe_functionals([f]), partitions.unit))
         elif not np.isfinite(values[-1]).all():

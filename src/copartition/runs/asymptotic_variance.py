@@ -50,11 +50,10 @@ from copartition.results.partitions import Partitions
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
 from copartition.runs.description import describe, describe_look
 from copartition.runs.differences import PairRunner, States, prepare_differences
-from copartition.runs.everything import run_all
 from copartition.runs.memory import check_memory
 from copartition.runs.other_starts import compare_starts
 from copartition.runs.pacing import Chunks, Pause
-from copartition.runs.powers import Pieces, each_piece, run_pieces
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import advance_by, prepare_chains
 from copartition.runs.workers import Where, lasting
@@ -68,7 +67,7 @@ SHARE = 2.0
 LEAST_ATOMS, MOST_ATOMS = 16, 256
 PILOT_PAIRS = 16
 TIMED_UPDATES = 200_000  # of points, in each chain of the pilot
-CELLS = 4_000_000  # labels that are held at a time
+LABELS_AT_A_TIME = 4_000_000  # labels that are held at a time
 PART = int.from_bytes(b"variance", "big")  # of the key of random streams
 OF_MEASURES, OF_DRAWS, OF_PAIRS, OF_CHAINS, OF_PILOT = range(5)
 
@@ -163,11 +162,11 @@ def variance_of(
         affordable, seconds_a_sweep = _pilot(job, place)
         task = VarianceJob(replace(job, functionals=(), keeps=atoms or affordable), job.functionals)
         has_cap = job.settings.cap is not None
-        batches = run_all(task, replicates, place, where.progress, "replicates", has_cap)
-        outcomes = Outcomes.joined([batch.outcomes for batch in batches])
+        found: Batch = run_all(task, replicates, place, where.progress, "replicates", has_cap)
+        outcomes = found.outcomes
         look = describe_look(choice.look)
         if not look and outcomes.met.all():
-            averages = outcomes._replace(values=np.concatenate([batch.averages for batch in batches]))
+            averages = outcomes._replace(values=found.averages)
             look = describe_look(compare_starts(job, averages, place))
     description = describe(job, choice.init) | look | {"wanted": replicates}
     description["settings"] = description["settings"] | {"atoms": task.job.keeps}
@@ -189,19 +188,19 @@ def _about(functional: Functional) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class PilotJob:
+class PilotJob(OneByOne):
     """Ordinary chains: some of their states, and how long their sweeps take."""
 
     job: Job
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
-        """Run some chains, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what chains use."""
         prepare_chains(self.job.target, self.job.functionals[0], self.job.step, self.job.start)
-        return each_piece(self._run_one, numbers, pause)
 
-    def _run_one(self, number: int, pause: Pause) -> tuple[tuple[States, float], int]:
+    def one(self, index: int, pause: Pause) -> tuple[States, float]:
+        """Run a chain; return some of its states, and the seconds of a sweep."""
         job, functional = self.job, self.job.functionals[0]
-        own, random = job.target.of_chain(), stream(job.seed, PART, OF_CHAINS, number)
+        own, random = job.target.of_chain(), stream(job.seed, PART, OF_CHAINS, index)
         chain = start_chain(own, job.start, random)
         chain = advance_by(own, job.step, chain, random, job.settings.burn_in, Chunks(own.n_points), pause)
         timed = TIMED_UPDATES // own.n_points if functional.is_compiled else 0  # Python takes long by itself
@@ -215,13 +214,12 @@ class PilotJob:
             seconds += time.thread_time() - begin
             labels.append(canonical(chain.labels))
             values.append(own.model.numbers.copy())
-        sweeps = thin * PILOT_PAIRS
-        return (States(np.array(labels), np.array(values)), seconds / sweeps), sweeps
+        return States(np.array(labels), np.array(values)), seconds / (thin * PILOT_PAIRS)
 
 
 def _pilot(job: Job, executor: Any) -> tuple[int, float]:
     """Return how many atoms pay, and the CPU seconds of a sweep of an ordinary chain, the first functional included."""
-    (of_x, of_y), _, _ = run_pieces(PilotJob(job), 2, executor, False, "chains")
+    of_x, of_y = run_all(PilotJob(job), 2, executor, False, "chains").results
     s, seconds_a_sweep = job.settings, float(of_x[1] + of_y[1]) / 2
     states = States(*[np.concatenate(parts) for parts in zip(of_x[0], of_y[0], strict=True)])
     begins = np.arange(2 * PILOT_PAIRS).reshape(2, -1).T
@@ -242,24 +240,24 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    outcomes : Outcomes
-        Their values are asymptotic variances.
+    indices, values, meeting_times, met, sweeps, seconds : arrays
+        See `Outcomes`; the values are asymptotic variances.
     averages : float64 array (replicates, components)
         What the atoms of the first of their two signed measures say of the functionals themselves.
     """
 
-    outcomes: Outcomes
+    indices: np.ndarray
+    values: np.ndarray
+    meeting_times: np.ndarray
+    met: np.ndarray
+    sweeps: np.ndarray
+    seconds: np.ndarray
     averages: np.ndarray
 
     @property
-    def indices(self) -> np.ndarray:
-        """Which replicates."""
-        return self.outcomes.indices
-
-    @property
-    def seconds(self) -> np.ndarray:
-        """CPU time of each."""
-        return self.outcomes.seconds
+    def outcomes(self) -> Outcomes:
+        """The replicates as any others."""
+        return Outcomes(*self[:6])
 
 
 @dataclass(frozen=True)
@@ -284,10 +282,9 @@ class VarianceJob:
     def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Batch, None]:
         """Run some replicates, one after another, in this thread."""
         self.prepare()
-        at_once = max(1, CELLS // (2 * self.job.keeps * self.job.target.n_points))
+        at_once = max(1, LABELS_AT_A_TIME // (2 * self.job.keeps * self.job.target.n_points))
         parts = [self._run(numbers[i : i + at_once], pause) for i in range(0, len(numbers), at_once)]
-        outcomes, averages = zip(*parts, strict=True)
-        return Batch(Outcomes.joined(outcomes), np.concatenate(averages)), None
+        return Batch(*[np.concatenate(columns) for columns in zip(*parts, strict=True)]), None
 
     def _run(self, numbers: Sequence[int], pause: Pause) -> Batch:
         begin = time.thread_time()
@@ -309,15 +306,15 @@ class VarianceJob:
         seconds = by_replicate(o.seconds).sum(axis=1) + by_replicate(found.seconds).sum(axis=1)
         seconds *= (time.thread_time() - begin) / seconds.sum()  # all that there was to do
         met = np.asarray(np.concatenate([by_replicate(o.met), by_replicate(found.met)], axis=1).all(axis=1))
-        outcomes = Outcomes(
+        return Batch(
             indices=np.array(numbers, dtype=np.int64),
             values=_checked(values),
             meeting_times=np.where(met, by_replicate(o.meeting_times).max(axis=1), cap),
             met=met,
             sweeps=by_replicate(o.sweeps).sum(axis=1) + 2 * by_replicate(found.steps).sum(axis=1),
             seconds=seconds,
+            averages=np.einsum("ir,irc->ic", weights[0], ends[0]),
         )
-        return Batch(outcomes, np.einsum("ir,irc->ic", weights[0], ends[0]))
 
 
 def _drawn(kept: Partitions, job: Job, numbers: Sequence[int]) -> tuple[States, np.ndarray, np.ndarray]:

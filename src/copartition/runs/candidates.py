@@ -20,7 +20,7 @@ FEWEST_POINTS = 8  # that are uncertain, for joint updates to be worth a try
 
 # A point is certain if it has so many companions that it nearly always shares a cluster with.
 COMPANIONS, NEARLY_ALWAYS = 10, 0.9
-CHAINS, BURN_IN, DRAWS, THINNING = 4, 60, 25, 4
+CHAINS_OF_CANDIDATES, BURN_IN, DRAWS, THINNING = 4, 60, 25, 4
 
 COST_OF_DEALING = 1.2  # of dealing out a point in one way, in updates of one point (`benchmarks/README.md`)
 WAYS_AHEAD = 3  # what looking ahead costs, in ways of dealing
@@ -94,7 +94,7 @@ def uncertain_points(target: Target, step: BoundStep, init: Any, where: Where) -
     if partners.size == 0:
         return np.arange(target.n_points)
     job = DrawJob(target, step, check_start(target, init), BURN_IN, THINNING, DRAWS, where.seed)
-    draws, _ = run_chains(job, CHAINS, where.executor, where.progress, "chains")
+    draws, _ = run_chains(job, CHAINS_OF_CANDIDATES, where.executor, where.progress, "chains")
     draws = draws.reshape(-1, target.n_points)
     together = np.zeros(partners.shape)
     for labels in draws:

@@ -51,15 +51,16 @@ from copartition.runs.model_check import some_of
 from copartition.runs.pilot import TuningError
 from copartition.runs.replicates import UNBOUNDED
 from copartition.runs.sampling import DrawJob, run_chains
-from copartition.runs.stopping import FIRST, FixedNumber, UntilPrecise, stopping_rule
-from copartition.runs.stopping import MOST as MOST_REPLICATES
+from copartition.runs.stopping import FIRST_LOOK, MOST_REPLICATES, FixedNumber, UntilPrecise, stopping_rule
 from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import flag, integer
 
 PILOT_LAG = 50
 LEAST_BURN_IN = 20
-FEW = 32  # replicates of a round where most pairs of the pilot did not meet: more would not make it unbiased
+REPLICATES_IF_UNMET = (
+    32  # replicates of a round where most pairs of the pilot did not meet: more would not make it unbiased
+)
 PARTS = int.from_bytes(b"consensu", "big")  # of the key of random streams
 
 
@@ -208,7 +209,7 @@ def consensus(
             job = make_job(target, functionals, choice, seed_of(seed, part))
             return run_until(replace(rule, most=min(rule.most, most)), job, choice, executor=place, progress=progress)
 
-        first_look = replicates if target_stderr is None else min(replicates, FIRST)
+        first_look = replicates if target_stderr is None else min(replicates, FIRST_LOOK)
         second = run(FixedNumber(first_look), [distance_to(candidates, METRICS[loss][0]), *besides], 2, choice)
         order = np.argsort(second.mean[: len(candidates)], kind="stable")
         best = candidates[order[0]]
@@ -286,7 +287,7 @@ def _choice(target: Target, how: How, step: Any, effort: Effort, where: Where) -
     burn_in = max(LEAST_BURN_IN, int((m.meeting_times - m.lag).max()))
     if cap is not None:
         burn_in = min(burn_in, cap // (effort.horizon + 1))  # so that pairs have time to meet after the horizon
-    most = FEW if 2 * m.censored > effort.pairs else MOST_REPLICATES
+    most = REPLICATES_IF_UNMET if 2 * m.censored > effort.pairs else MOST_REPLICATES
     settings = check_settings(burn_in, effort.horizon * burn_in, burn_in, UNBOUNDED if cap is None else cap)
     return Choice(settings, resolved, init), most
 

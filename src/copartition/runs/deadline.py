@@ -27,10 +27,10 @@ from copartition.runs.choice import Choice, How, check_how, check_settings, choo
 from copartition.runs.defaults import read_step_alone
 from copartition.runs.description import describe, describe_look
 from copartition.runs.estimating import ReplicateError
-from copartition.runs.everything import run_all
 from copartition.runs.memory import check_memory
 from copartition.runs.other_starts import compare_starts
 from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import prepare_chains
 from copartition.runs.workers import Where, lasting
@@ -136,7 +136,7 @@ def estimate_within(
     check_memory(job, workers)
     shifts = _Shifts(job, deadline, unbiased=True)
     with lasting(executor) as place:
-        rows = _rows_of(run_all(shifts, workers, place, progress, "workers", has_cap=False))
+        rows = _checked(run_all(shifts, workers, place, progress, "workers", has_cap=False).results)
         outcomes = _outcomes(rows)
         look = describe_look(choice.look or compare_starts(job, outcomes, place))
     description = describe(job, choice.init) | {"deadline": repr(deadline)} | look
@@ -154,34 +154,26 @@ class _Shift(NamedTuple):
     completed: int
 
 
-class _ShiftRows(NamedTuple):
-    """What some workers came to."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    rows: list[_Shift]
-
-
 @dataclass(frozen=True)
-class _Shifts:
+class _Shifts(OneByOne):
     """Workers with a deadline each, which run replicates, or one ordinary chain."""
 
     job: Job
     deadline: Sweeps | Seconds
     unbiased: bool
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_ShiftRows, None]:
-        """Do what some workers do, one after another, in this thread."""
-        job, work = self.job, _work if self.unbiased else _average
+    def prepare(self) -> None:
+        """Compile what workers use."""
+        job = self.job
         job.prepare() if self.unbiased else prepare_chains(job.target, job.functionals[0], job.step, job.start)
-        rows = [work(job, self.deadline, number, pause) for number in numbers]
-        return _ShiftRows(np.array(numbers), np.array([row.seconds for row in rows]), rows), None
+
+    def one(self, index: int, pause: Pause) -> _Shift:
+        """Do what a worker does."""
+        return (_work if self.unbiased else _average)(self.job, self.deadline, index, pause)
 
 
-def _rows_of(batches: list[_ShiftRows]) -> list[_Shift]:
-    """Return what all workers came to, in the order of their numbers, if it is finite."""
-    by_number = {int(n): row for batch in batches for n, row in zip(batch.indices, batch.rows, strict=True)}
-    rows = [by_number[number] for number in sorted(by_number)]
+def _checked(rows: list[_Shift]) -> list[_Shift]:
+    """Return the results of all workers if they are finite."""
     for number, row in enumerate(rows):
         if not np.isfinite(row.value).all():
             raise ReplicateError(f"Worker {number} could not be used: the functional gave {row.value}.")
@@ -288,7 +280,7 @@ def sample_within(
     choice = Choice(check_settings(burn_in, burn_in, 1), resolved, read_init(target, init))
     job = make_job(target, functional, choice, seed, keeps_all=True)
     check_memory(job, workers)
-    rows = _rows_of(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers"))
+    rows = _checked(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers").results)
     return Estimate.of(_outcomes(rows), describe(job, choice.init) | {"deadline": repr(deadline), "ordinary": True})
 
 

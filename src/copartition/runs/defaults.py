@@ -36,9 +36,9 @@ SHARE = 1.0
 SHARE_IN_PLACE = 4.0
 COST_OF_UPDATE = 21  # of an update of two to eight points in four ways, in updates of one point
 LEAST_POINTS, MOST_POINTS = 2, 8
-MOST = 20
+MOST_MOVES = 20
 TRIED = 10
-POINTS = 200_000  # updates of points in each half of the trial, at most
+UPDATES_OF_TRIAL = 200_000  # updates of points in each half of the trial, at most
 
 REMEMBERED = 8  # targets
 
@@ -107,7 +107,7 @@ def default_updates(target: Target) -> JointUpdates | None:
     """Return the joint updates if nothing was named: some for targets that split and merge in place."""
     if not target.law.in_place or target.n_points < 2:
         return None
-    number = int(np.clip(round(target.n_points / COST_OF_UPDATE), 1, MOST))
+    number = int(np.clip(round(target.n_points / COST_OF_UPDATE), 1, MOST_MOVES))
     return JointUpdates(number, least=LEAST_POINTS, most=MOST_POINTS)
 
 
@@ -157,7 +157,7 @@ def _auto(target: Target) -> int:
     if target.n_points < 2 or objection_to_moves(target):
         return 0
     share = SHARE_IN_PLACE if target.law.in_place else SHARE
-    return int(np.clip(round(share * target.n_points / cost_of_moves(target, 1)), 1, MOST))
+    return int(np.clip(round(share * target.n_points / cost_of_moves(target, 1)), 1, MOST_MOVES))
 
 
 def cost_of_moves(target: Target, count: int) -> float:
@@ -172,7 +172,7 @@ def _dealt(target: Target) -> float:
 
     Counted, not timed, and with random numbers of its own, so that it is the same on every machine and for every seed.
     """
-    sweeps = int(np.clip(POINTS // target.n_points, 1, 20))
+    sweeps = int(np.clip(UPDATES_OF_TRIAL // target.n_points, 1, 20))
     random = stream(0, int.from_bytes(b"auto", "big"))
     target = target.of_chain()
     chain = start_chain(target, check_start(target, None), random)

@@ -17,6 +17,7 @@ from copartition.diagnostics.powers import Curve, Stratified, stratified
 from copartition.functionals import log_likelihood
 from copartition.runs.choice import Choice, make_job
 from copartition.runs.defaults import MAX_SWEEPS, read_step
+from copartition.runs.pieces import run_all
 from copartition.runs.powers import (
     EVIDENCE,
     OF_POWERS,
@@ -26,18 +27,17 @@ from copartition.runs.powers import (
     ReplicatesJob,
     Unmet,
     next_nodes,
-    run_pieces,
     two_starts,
 )
 from copartition.runs.replicates import Job, Settings
 from copartition.runs.sequential import evidence_by_particles
+from copartition.runs.stopping import GROWTH, MARGIN
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer, positive_number, shorten
 
 STRATA = 64
 REPLICATES = 2 * STRATA  # before the first look; two in each stratum are as many as a variance takes
-GROWTH, MARGIN = 4, 1.02  # see `copartition.runs.stopping`
 APART = 5.0  # standard errors by which replicates from two starts may seem to disagree
 
 
@@ -192,9 +192,10 @@ class _Run:
         places = np.array([_uniforms(self._job.seed, layer) for layer in range(first, last)])
         betas = curve.powers((np.arange(STRATA) + places) / STRATA)
         task = ReplicatesJob(self._starts, betas, curve.burn_ins(betas), first, self._left)
-        found, seconds, sweeps = run_pieces(task, betas.size, self._executor, self._progress, "replicates")
-        self._of_layers = seconds / (last - first)
-        self._spend(seconds, sweeps)
+        done = run_all(task, betas.size, self._executor, self._progress, "replicates")
+        found, sweeps = zip(*done.results, strict=True)
+        self._of_layers = float(done.seconds.sum()) / (last - first)
+        self._spend(float(done.seconds.sum()), sum(sweeps))
         return betas, curve.estimates(betas, np.array(found).reshape(betas.shape))
 
     def _wanted(self, found: Stratified, layers: int) -> int:

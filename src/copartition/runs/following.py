@@ -7,10 +7,8 @@ that what is found has the same bits on any executor, and no replicate is change
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,48 +20,38 @@ from copartition.core.random import stream
 from copartition.core.steps import begin_chain, make_steps
 from copartition.core.tempering import make_weighed_steps
 from copartition.results import Course, Unmet
-from copartition.runs.everything import run_all
 from copartition.runs.pacing import Pause
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job
 
 RECORDS = 20
-SWEEPS = 5  # between records
-POINTS = 2000  # whose labels are kept
+SWEEPS_BETWEEN_RECORDS = 5  # between records
+POINTS_KEPT = 2000  # whose labels are kept
 FOLLOW = int.from_bytes(b"unmet", "big")
 
 
-class _Courses(NamedTuple):
-    """What some pairs did."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    pairs: list[Unmet]
-
-
 @dataclass(frozen=True)
-class Following:
+class Following(OneByOne):
     """Pairs whose chains are run on."""
 
     job: Job
     unmet: tuple[Unmet, ...]
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Courses, None]:
-        """Follow some pairs, one after another, in this thread."""
-        job, found, seconds = self.job, [], []
-        moves = job.step.kernels(job.target, False)
+    def prepare(self) -> None:
+        """Compile what chains use."""
+        job = self.job
         own = (make_steps, begin_chain, begin_of(job.target, job.start), make_weighed_steps)
-        prepare(*own, *moves, *job.target.kernels)
-        for number in numbers:
-            begin = time.thread_time()
-            one = self.unmet[number]
-            found.append(one._replace(course=_course(job, one, pause)))
-            seconds.append(time.thread_time() - begin)
-        return _Courses(np.array(numbers), np.array(seconds), found), None
+        prepare(*own, *job.step.kernels(job.target, False), *job.target.kernels)
+
+    def one(self, index: int, pause: Pause) -> Unmet:
+        """Follow a pair."""
+        unmet = self.unmet[index]
+        return unmet._replace(course=_course(self.job, unmet, pause))
 
 
 def _course(job: Job, one: Unmet, pause: Pause) -> Course:
     """Run both chains of a pair on, each alone."""
-    points = np.unique(np.linspace(0, job.target.n_points - 1, min(job.target.n_points, POINTS)).astype(np.int64))
+    points = np.unique(np.linspace(0, job.target.n_points - 1, min(job.target.n_points, POINTS_KEPT)).astype(np.int64))
     log_density = np.zeros((2, RECORDS))
     n_clusters = np.zeros((2, RECORDS), dtype=np.int64)
     labels = np.zeros((2, RECORDS, len(points)), dtype=np.int32)
@@ -76,7 +64,7 @@ def _course(job: Job, one: Unmet, pause: Pause) -> Course:
         chain = start_chain(target, Beginning(one.labels[c].astype(np.int64)), random)
         for t in range(RECORDS):
             pause()
-            chain = advance_chain(target, stepper, chain, random, SWEEPS)
+            chain = advance_chain(target, stepper, chain, random, SWEEPS_BETWEEN_RECORDS)
             log_density[c, t] = np.nan if density is None else density.of(chain)
             n_clusters[c, t] = len(np.unique(chain.labels))
             labels[c, t] = chain.labels[points]
@@ -88,5 +76,5 @@ def follow(job: Job, unmet: tuple[Unmet, ...], executor: Any) -> dict[int, Unmet
     todo = tuple(one for one in unmet if one.course is None)
     if not todo:
         return {}
-    batches = run_all(Following(replace(job, sums=None), todo), len(todo), executor, False, "pairs that did not meet")
-    return {one.number: one for batch in batches for one in batch.pairs}
+    found = run_all(Following(replace(job, sums=None), todo), len(todo), executor, False, "pairs that did not meet")
+    return {one.number: one for one in found.results}

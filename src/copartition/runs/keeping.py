@@ -17,7 +17,7 @@ from copartition.results.partitions import Partitions
 from copartition.results.replicates import Moments, moments_by_chunk
 from copartition.results.store import Store, StoreError
 from copartition.results.sums import Sums
-from copartition.results.unmet import MOST, Unmet
+from copartition.results.unmet import MOST_KEPT, Unmet
 from copartition.runs.progress import Running
 from copartition.runs.replicates import Job
 from copartition.runs.schedule import SECONDS_A_BATCH
@@ -139,7 +139,7 @@ class Kept:
                 self.sums.merge(results.sums)
             if time.monotonic() >= self._next_write:
                 self._write_sums()
-        self.unmet = tuple(sorted([*self.unmet, *results.apart], key=lambda one: one.number)[:MOST])
+        self.unmet = tuple(sorted([*self.unmet, *results.apart], key=lambda one: one.number)[:MOST_KEPT])
         if results.partitions is not None:
             self.partitions.append(results.partitions)
         self.batches.append(results._replace(sums=None, apart=(), partitions=None))

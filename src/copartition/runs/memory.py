@@ -11,7 +11,7 @@ from copartition.runs.replicates import Job
 from copartition.runs.streaming import MOST_POINTS
 
 MEMINFO = Path("/proc/meminfo")
-FEW = 1000  # components that are not worth counting
+FEW_COMPONENTS = 1000  # components that are not worth counting
 BATCH = 8  # replicates that a worker begins with
 INSTEAD = (
     "use memberships(partition), co_clustering(pairs=nearest_pairs(data, k)) or co_clustering(indices) with fewer "
@@ -59,7 +59,7 @@ def memory_needed(job: Job, replicates: int) -> int:
     # Two arrays of sums, half of one for long replicates; what is evaluated as it is stands in three arrays more.
     streamed = 20 * a.n_streamed + 24 * sum(f.size for f in a.summed)
     averages = 1 if job.settings.cap is None else 2  # with a cap, the ordinary ones too
-    if a.n_kept <= FEW:
+    if a.n_kept <= FEW_COMPONENTS:
         return streamed + 8 * averages * a.n_kept
     # Every worker has sums, functionals of both chains, and the first few replicates before it gives them away.
     numbers_of_workers = min(cpu_count(), replicates) * (3 + min(BATCH, replicates))

@@ -9,7 +9,6 @@ compared with a few ordinary ones; `copartition.diagnostics.modes` says by what 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,17 +36,17 @@ from copartition.diagnostics.modes import (
 )
 from copartition.partition import canonical
 from copartition.runs.defaults import bind, read_step
-from copartition.runs.everything import run_all
 from copartition.runs.other_starts import dispersed_starts, most_clusters
 from copartition.runs.pacing import Pause
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.workers import Task, lasting
 from copartition.targets.base import Target
 from copartition.validation import integer
 
-SWEEPS = 600
-CHAINS = 8
+SWEEPS_OF_A_CHAIN = 600
+CHAINS_OF_LOOK = 8
 EXTENSIONS = 2  # each doubles the tempered chains, while they do not agree
-POINTS = 200  # between which co-clustering is looked at
+POINTS_LOOKED_AT = 200  # between which co-clustering is looked at
 MEANS = 10  # clusters of the start by k-means
 LOOK = int.from_bytes(b"modes", "big")  # of the key of random streams
 OF_LADDER, OF_MEANS, OF_ORDINARY, OF_TEMPERED = range(4)
@@ -56,8 +55,8 @@ OF_LADDER, OF_MEANS, OF_ORDINARY, OF_TEMPERED = range(4)
 def find_modes(
     target: Target,
     *,
-    sweeps: int = SWEEPS,
-    chains: int = CHAINS,
+    sweeps: int = SWEEPS_OF_A_CHAIN,
+    chains: int = CHAINS_OF_LOOK,
     step: Step | None = None,
     coupling: str | Coupling | None = None,
     split_merge: int | str | None = None,
@@ -128,8 +127,8 @@ def look_for_modes(
     step: BoundStep,
     start: Beginning,
     *,
-    sweeps: int = SWEEPS,
-    chains: int = CHAINS,
+    sweeps: int = SWEEPS_OF_A_CHAIN,
+    chains: int = CHAINS_OF_LOOK,
     seed: int = 0,
     executor: Any = None,
     progress: bool = False,
@@ -143,7 +142,7 @@ def look_for_modes(
     starts = different_starts(target, seed)
     ladder = choose_ladder(target, step, (start, starts["k-means"]), stream(seed, LOOK, OF_LADDER))
     rounds = sweeps // SWEEPS_A_ROUND
-    places = np.unique(np.linspace(0, target.n_points - 1, min(target.n_points, POINTS)).astype(np.int64))
+    places = np.unique(np.linspace(0, target.n_points - 1, min(target.n_points, POINTS_LOOKED_AT)).astype(np.int64))
     states = [_state(target, one, len(ladder), seed, number) for number, one in enumerate(starts.values())]
     with lasting(executor) as place:
         ordinary, seconds = _run(OrdinaryJob(target, step, start, rounds, places, seed), chains, place, progress)
@@ -262,14 +261,6 @@ class Piece(NamedTuple):
     tried: np.ndarray = NOTHING
 
 
-class Pieces(NamedTuple):
-    """Some chains: their numbers, CPU seconds, and what was seen."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    pieces: list[Piece]
-
-
 class _Diary:
     """What is written down of one chain."""
 
@@ -296,7 +287,7 @@ class _Diary:
 
 
 @dataclass(frozen=True)
-class OrdinaryJob:
+class OrdinaryJob(OneByOne):
     """All that determines some ordinary chains."""
 
     target: Target
@@ -306,13 +297,13 @@ class OrdinaryJob:
     places: np.ndarray
     seed: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
-        """Run some chains, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what chains use."""
         _prepare(self.target, self.step)
-        return _run_each(self._run_one, numbers, pause), None
 
-    def _run_one(self, number: int, pause: Pause) -> Piece:
-        random = stream(self.seed, LOOK, OF_ORDINARY, number)
+    def one(self, index: int, pause: Pause) -> Piece:
+        """Run a chain; return what was seen of it."""
+        random = stream(self.seed, LOOK, OF_ORDINARY, index)
         own = self.target.of_chain()
         chain = start_chain(own, self.start, random)
         density, stepper = Density(own), self.step.stepper(own)
@@ -325,7 +316,7 @@ class OrdinaryJob:
 
 
 @dataclass(frozen=True)
-class TemperedJob:
+class TemperedJob(OneByOne):
     """All that determines some chains with parallel tempering."""
 
     target: Target
@@ -335,13 +326,13 @@ class TemperedJob:
     rounds: int
     places: np.ndarray
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
-        """Run some of them, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what chains use."""
         _prepare(self.target, self.step)
-        return _run_each(self._run_one, numbers, pause), None
 
-    def _run_one(self, number: int, pause: Pause) -> Piece:
-        tempered = Tempered(self.target, self.step, self.ladder, self.states[number])
+    def one(self, index: int, pause: Pause) -> Piece:
+        """Run a chain; return what was seen of it, and where it goes on."""
+        tempered = Tempered(self.target, self.step, self.ladder, self.states[index])
         diary = _Diary(self.target.n_points, self.rounds, self.places)
         for t in range(self.rounds):
             pause()
@@ -349,21 +340,10 @@ class TemperedJob:
         return diary.piece()._replace(state=tempered.state, accepted=tempered.accepted, tried=tempered.tried)
 
 
-def _run_each(run_one: Any, numbers: Sequence[int], pause: Pause) -> Pieces:
-    seconds, pieces = [], []
-    for number in numbers:
-        begin = time.thread_time()
-        pieces.append(run_one(number, pause))
-        seconds.append(time.thread_time() - begin)
-    return Pieces(np.array(numbers), np.array(seconds), pieces)
-
-
 def _run(task: Task, count: int, executor: Any, progress: bool) -> tuple[list[Piece], float]:
     """Run chains; return what was seen of each, and the CPU seconds of all."""
-    batches = run_all(task, count, executor, progress, "chains")
-    order = np.argsort(np.concatenate([batch.indices for batch in batches]))
-    pieces = [piece for batch in batches for piece in batch.pieces]
-    return [pieces[i] for i in order], float(sum(batch.seconds.sum() for batch in batches))
+    chains = run_all(task, count, executor, progress, "chains")
+    return chains.results, float(chains.seconds.sum())
 
 
 class _Judged(NamedTuple):

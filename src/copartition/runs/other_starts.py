@@ -5,7 +5,6 @@ What counts as agreement is said in `copartition.diagnostics.starts`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,8 +21,8 @@ from copartition.diagnostics.starts import BATCHES, Answer, finding_on_starts
 from copartition.functionals import evaluate_at
 from copartition.names import are_shares
 from copartition.results import Outcomes
-from copartition.runs.everything import run_all
 from copartition.runs.pacing import Chunks, Interrupted, Pause
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import advance_by
 from copartition.targets.base import Target
@@ -35,7 +34,7 @@ LEAST_SWEEPS, MOST_SWEEPS = 100, 1_000
 LONGER = 4  # times, where chains disagree at first
 SHARE_OF_RUN = 0.1  # of the sweeps of a run that may go into these chains
 COMPONENTS = 200  # of a functional that are looked at
-POINTS = 100  # between which co-clustering is looked at
+POINTS_LOOKED_AT = 100  # between which co-clustering is looked at
 MOST_SINGLETONS = 500
 ONE_IN_A_THOUSAND = 0.9995  # on either side
 STARTS = int.from_bytes(b"starts", "big")  # of the key of random streams
@@ -59,8 +58,7 @@ def _compare(
 ) -> Finding | None:
     """Run chains of so many sweeps, each from its start; return whether they agree with a run."""
     task = StartsJob(job, tuple(start for _, start in every), sweeps)
-    batches = run_all(task, len(every), executor, False, "chains")
-    found = sorted((one for batch in batches for one in batch.chains), key=lambda one: one.number)
+    found = [one for one in run_all(task, len(every), executor, False, "chains").results if one is not None]
     names = [every[one.number][0] for one in found]
     if len(set(names)) < 2:
         return None
@@ -139,24 +137,16 @@ class _Seen(NamedTuple):
     members: np.ndarray
 
 
-class _Batch(NamedTuple):
-    """Some chains, by their numbers; those that are of no use are left out."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    chains: list[_Seen]
-
-
 @dataclass(frozen=True)
-class StartsJob:
+class StartsJob(OneByOne):
     """All that determines the chains of a comparison; the job is that of the run."""
 
     job: Job
     starts: tuple[Beginning, ...]
     sweeps: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[_Batch, None]:
-        """Run some chains, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what chains use."""
         job = self.job
         begins = {begin_of(job.target, start) for start in self.starts}
         prepare(
@@ -168,13 +158,11 @@ class StartsJob:
             *job.step.kernels(job.target, False),
             *job.target.kernels,
         )
-        seen = [self._run_one(number, pause) for number in numbers]
-        return _Batch(np.array(numbers), np.zeros(len(numbers)), [one for one in seen if one is not None]), None
 
-    def _run_one(self, number: int, pause: Pause) -> _Seen | None:
-        """Run one chain; None where it is of no use: it could not begin there, or a functional has no value there."""
+    def one(self, index: int, pause: Pause) -> _Seen | None:
+        """Run a chain; None where it is of no use: it could not begin there, or a functional has no value there."""
         try:
-            seen = self._follow(number, pause)
+            seen = self._follow(index, pause)
         except Interrupted:
             raise
         except Exception:  # whatever a function of the user's own may raise: the run itself is sound
@@ -184,7 +172,7 @@ class StartsJob:
     def _follow(self, number: int, pause: Pause) -> _Seen:
         job, target, random = self.job, self.job.target.of_chain(), stream(self.job.seed, STARTS, number)
         chain = start_chain(target, self.starts[number], random)
-        places = np.unique(np.linspace(0, target.n_points - 1, min(target.n_points, POINTS)).astype(np.int64))
+        places = np.unique(np.linspace(0, target.n_points - 1, min(target.n_points, POINTS_LOOKED_AT)).astype(np.int64))
         chunks, step = Chunks(target.n_points), job.step.stepper(target)
         chain = advance_by(target, step, chain, random, self.sweeps - self.sweeps // 2, chunks, pause)
         kept, draws = job.arranged.kept, BATCHES * DRAWS_A_BATCH

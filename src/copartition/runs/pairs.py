@@ -12,8 +12,8 @@ from copartition.chains.start import Beginning
 from copartition.chains.step import BoundStep
 from copartition.functionals import Functional
 from copartition.results import MeetingTimes
-from copartition.runs.everything import run_all
 from copartition.runs.pacing import Pause
+from copartition.runs.pieces import run_all
 from copartition.runs.replicates import Job, Runner, Settings
 from copartition.targets.base import Target
 
@@ -103,22 +103,13 @@ def watch_pairs(
     task: PairJob, count: int, executor: Any, progress: bool, what: str = "pairs"
 ) -> tuple[MeetingTimes, list[np.ndarray]]:
     """Run pairs until they meet; return when they did, and the differences of functionals that were asked for."""
-    batches = run_all(task, count, executor, progress, what)
-    order = np.argsort(np.concatenate([batch.indices for batch in batches]))
-
-    def column(name: str) -> np.ndarray:
-        return np.concatenate([getattr(batch, name) for batch in batches])[order]
-
-    def ragged(name: str) -> list[np.ndarray]:
-        every = [one for batch in batches for one in getattr(batch, name)]
-        return [every[i] for i in order]
-
+    found: Meetings = run_all(task, count, executor, progress, what)
     job = task.job
     times = MeetingTimes(
-        meeting_times=column("meeting_times"),
-        met=column("met"),
-        seconds=column("coupled_seconds"),
-        traces=ragged("distances") if task.keeps_distances else None,
+        meeting_times=found.meeting_times,
+        met=found.met,
+        seconds=found.coupled_seconds,
+        traces=found.distances if task.keeps_distances else None,
         lag=job.settings.lag,
         max_sweeps=job.settings.max_sweeps,
         seed=job.seed,
@@ -127,4 +118,4 @@ def watch_pairs(
         joint_updates=job.step.plan.number,
         same_start=job.start.is_fixed,
     )
-    return times, ragged("differences")
+    return times, found.differences

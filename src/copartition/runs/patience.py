@@ -14,7 +14,7 @@ from copartition.runs.pacing import Glance, Pause
 
 SECONDS = 30.0  # that slow pairs are under way before it is said
 SILENCE = 60.0  # seconds without anything that ends, where nobody sees what pairs are doing
-SWEEPS = 10_000  # coupled sweeps that are many for any pair
+SLOW_FOR_ANY_PAIR = 10_000  # coupled sweeps that are many for any pair
 TIMES = 20.0  # as long as other pairs took
 KNOWN = 10  # pairs that must have met for their median to be known
 
@@ -111,7 +111,11 @@ class Patience:
 
     def _limit(self) -> float:
         times = self._times()
-        return SWEEPS if len(times) < KNOWN else float(min(SWEEPS, max(1.0, TIMES * np.median(times))))
+        return (
+            SLOW_FOR_ANY_PAIR
+            if len(times) < KNOWN
+            else float(min(SLOW_FOR_ANY_PAIR, max(1.0, TIMES * np.median(times))))
+        )
 
     def _silent(self, silence: float) -> str:
         """Return what is to be said where nothing has ended for long."""

@@ -54,7 +54,7 @@ UNMET = 0.2  # share of the pairs of the trial that may not have met after a ten
 PATIENCE = 256  # the longest lag that is tried because most chains are still at their start
 CLOSE = 0.05  # in total variation: a chain has all but forgotten its start
 COMPONENTS = 200  # of a functional that the pilot looks at
-CHAINS = 4
+CHAINS_OF_PILOT = 4
 CHAIN_LENGTH = 50  # in mean sweeps to meet, or in `LEAST_LENGTH` where these are shorter
 LEAST_LENGTH = 20
 COMPARED, COMPARED_LENGTHS = 200, (250, 1000)  # of chains by which steps are compared, likewise, and at most
@@ -383,11 +383,11 @@ class _Pilot:
     def _run_ordinary(self, step: BoundStep, burn_in: int, length: int) -> tuple[list[np.ndarray], float]:
         """Run ordinary chains; return the components of each functional that are shown, and the seconds of a sweep."""
         target, functionals = self.bound
-        seed, sweeps, single, found = self._next_seed(), CHAINS * (burn_in + length), 0.0, []
+        seed, sweeps, single, found = self._next_seed(), CHAINS_OF_PILOT * (burn_in + length), 0.0, []
         for functional in functionals:
             columns = _spaced(functional.size)
             task = ChainJob(target, functional, columns, step, self._start, burn_in, length, seed)
-            draws, seconds = run_chains(task, CHAINS, *self._run_on, "pilot chains")
+            draws, seconds = run_chains(task, CHAINS_OF_PILOT, *self._run_on, "pilot chains")
             found.append(draws)
             self.sweeps += sweeps
             single += float(seconds.sum())

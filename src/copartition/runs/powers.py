@@ -14,8 +14,8 @@ from copartition.chains.start import Beginning, start_chain
 from copartition.core.random import stream
 from copartition.diagnostics.powers import Curve, Node
 from copartition.partition import canonical
-from copartition.runs.everything import run_all
 from copartition.runs.pacing import Glance, Pause
+from copartition.runs.pieces import OneByOne, Pieces, run_all
 from copartition.runs.replicates import Job, Runner, Settings
 
 EVIDENCE = int.from_bytes(b"evidence", "big")  # of the key of random streams
@@ -54,10 +54,11 @@ class OutOfTime(RuntimeError):
     """A batch of work took more CPU seconds than there were."""
 
 
-class Limited:
+class Limited(Pause):
     """A `Pause` that also ends work which has taken too many CPU seconds."""
 
     def __init__(self, pause: Pause, seconds: float) -> None:
+        super().__init__()
         self._pause, self._end = pause, time.thread_time() + seconds
 
     def __call__(self) -> None:
@@ -69,27 +70,6 @@ class Limited:
     def tell(self, glance: Glance | None) -> None:
         """Say what the pair at hand is doing."""
         self._pause.tell(glance)
-
-
-class Pieces(NamedTuple):
-    """What some pieces of work came to: their numbers, CPU seconds, sweeps, and found things, one each."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    sweeps: np.ndarray
-    found: list[Any]
-
-
-def each_piece(run_one: Any, numbers: Sequence[int], pause: Any) -> tuple[Pieces, None]:
-    """Do some pieces of work, one after another, in this thread."""
-    seconds, sweeps, found = [], [], []
-    for number in numbers:
-        begin = time.thread_time()
-        one, cost = run_one(number, pause)
-        seconds.append(time.thread_time() - begin)
-        found.append(one)
-        sweeps.append(cost)
-    return Pieces(np.array(numbers), np.array(seconds), np.array(sweeps), found), None
 
 
 class Starts(NamedTuple):
@@ -121,7 +101,7 @@ def _run(job: Job, beta: float, settings: Settings, keys: Sequence[tuple[int, ..
 
 
 @dataclass(frozen=True)
-class PilotJob:
+class PilotJob(OneByOne):
     """A few pairs from two starts at each of some powers, then as many replicates; `first` is the first power's.
 
     `seconds` are the CPU seconds that a batch may take.
@@ -132,12 +112,16 @@ class PilotJob:
     first: int
     seconds: float
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
-        """Look at some powers, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what pairs use."""
         self.starts.asked.prepare()
-        return each_piece(self._look, numbers, Limited(pause, self.seconds))
 
-    def _look(self, number: int, pause: Any) -> tuple[Node, int]:
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
+        """Look at some powers, as long as there is time."""
+        return super().run(numbers, Limited(pause, self.seconds))
+
+    def one(self, number: int, pause: Pause) -> tuple[Node, int]:
+        """Look at a power; return what is known of it, and the sweeps that it took."""
         beta, cap = self.betas[number], self.starts.asked.settings.max_sweeps
         lag, sweeps = FIRST_LAG, 0
         for look in range(LOOKS):
@@ -175,7 +159,7 @@ class PilotJob:
 
 
 @dataclass(frozen=True)
-class ReplicatesJob:
+class ReplicatesJob(OneByOne):
     """Layers of replicates, each at powers (layers, strata) of its own; `first` is the number of the first layer.
 
     Layers have the two starts by turns. `seconds` are the CPU seconds that a batch may take.
@@ -187,12 +171,16 @@ class ReplicatesJob:
     first: int
     seconds: float
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
-        """Run some replicates, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what pairs use."""
         self.starts.asked.prepare()
-        return each_piece(self._replicate, numbers, Limited(pause, self.seconds))
 
-    def _replicate(self, number: int, pause: Any) -> tuple[float, int]:
+    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
+        """Run some replicates, as long as there is time."""
+        return super().run(numbers, Limited(pause, self.seconds))
+
+    def one(self, number: int, pause: Pause) -> tuple[float, int]:
+        """Run a replicate; return its value, and the sweeps that it took."""
         layer, stratum = divmod(number, self.betas.shape[1])
         job = self.starts[(self.first + layer) % 2]
         settings = settings_for(int(self.burn_ins[layer, stratum]), job.settings.max_sweeps)
@@ -206,22 +194,13 @@ def settings_for(burn_in: int, cap: int) -> Settings:
     return Settings(burn_in, HORIZON * burn_in, burn_in, max(burn_in + cap, HORIZON * burn_in))
 
 
-def run_pieces(task: Any, count: int, executor: Any, progress: bool, what: str) -> tuple[list[Any], float, int]:
-    """Run all pieces; return what was found, in order, the CPU seconds and the sweeps."""
-    batches = run_all(task, count, executor, progress, what)
-    order = np.argsort(np.concatenate([batch.indices for batch in batches]))
-    found = [one for batch in batches for one in batch.found]
-    seconds = float(sum(batch.seconds.sum() for batch in batches))
-    return [found[i] for i in order], seconds, int(sum(batch.sweeps.sum() for batch in batches))
-
-
 def next_nodes(
     starts: Starts, curve: Curve | None, seconds_left: float, executor: Any, progress: bool
 ) -> tuple[Curve, float, int]:
     """Look at the first powers, or at more where they tell most; return all, and what that took."""
     known = () if curve is None else curve.nodes
     betas = FIRST_POWERS if curve is None else tuple(curve.next_powers(POWERS_A_ROUND))
-    found, seconds, sweeps = run_pieces(
-        PilotJob(starts, betas, len(known), seconds_left), len(betas), executor, progress, "powers of the pilot"
-    )
-    return Curve(tuple(sorted([*known, *found]))), seconds, sweeps
+    task = PilotJob(starts, betas, len(known), seconds_left)
+    done = run_all(task, len(betas), executor, progress, "powers of the pilot")
+    found, sweeps = zip(*done.results, strict=True)
+    return Curve(tuple(sorted([*known, *found]))), float(done.seconds.sum()), sum(sweeps)

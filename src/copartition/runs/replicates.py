@@ -42,7 +42,7 @@ from copartition.functionals import Functional, arranged, evaluate_at
 from copartition.partition import canonical
 from copartition.results import Outcomes
 from copartition.results.sums import Row, Sums, whole_numbers
-from copartition.results.unmet import MOST, Unmet
+from copartition.results.unmet import MOST_KEPT, Unmet
 from copartition.runs.atoms import Keeper
 from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
 from copartition.runs.streaming import Arrangement, Gatherer
@@ -51,7 +51,7 @@ from copartition.targets.base import Target
 UNBOUNDED = 1 << 60  # a cap that no pair reaches
 LINES = 4096  # of a diary; fewer where each has many components
 LONG = 20_000  # updates of points in a lead, about a millisecond, from which it is timed apart from what follows
-CELLS = 400_000
+VALUES_OF_A_DIARY = 400_000
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class Runner:
     def _new_batch(self, keeps_diary: bool) -> Batch:
         job, s, count = self.job, self.job.settings, len(self._keys)
         in_python = not all(f.is_compiled for f in job.arranged.evaluated)
-        lines = max(1, min(LINES, CELLS // max(1, job.size))) if keeps_diary else 0
+        lines = max(1, min(LINES, VALUES_OF_A_DIARY // max(1, job.size))) if keeps_diary else 0
         plain = job.arranged.n_kept if self._keeps_ordinary else 0
         stops = AT_UNMET if self._keeps_ordinary else NEVER
         if self._stops or job.arranged.streamed:
@@ -322,12 +322,12 @@ class Runner:
 
     def _note_unmet(self, i: int) -> None:
         """Write down where the chains of replicate i are, which has just ended without meeting, if it is a first."""
-        if len(self.apart) == MOST:
+        if len(self.apart) == MOST_KEPT:
             return
         keep = canonical if self.job.target.model.palette == 0 else np.asarray
         labels = np.array([keep(chain.labels) for chain in (self._pair.x, self._pair.y)], dtype=np.int32)
         self.apart.append(Unmet(int(self.indices[i]), labels))
-        if len(self.apart) == MOST and self._batch.stops == AT_UNMET:
+        if len(self.apart) == MOST_KEPT and self._batch.stops == AT_UNMET:
             self._batch = self._batch._replace(stops=NEVER)
 
     def _add_to_sums(self, i: int, sums: Sums) -> None:

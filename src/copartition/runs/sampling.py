@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +18,14 @@ from copartition.core.state import Chain, Stepper
 from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
 from copartition.functionals import Functional, bind_all
 from copartition.runs.defaults import bind, read_step_alone
-from copartition.runs.everything import run_all
 from copartition.runs.memory import check_draws
 from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.workers import Task
 from copartition.targets.base import Target, check_target
 from copartition.validation import integer
 
-CELLS = 4_000_000  # numbers that are held at a time before those that are wanted are picked
+VALUES_AT_A_TIME = 4_000_000  # numbers that are held at a time before those that are wanted are picked
 
 
 def sample(
@@ -107,16 +105,8 @@ def sample(
     )
 
 
-class ChainRuns(NamedTuple):
-    """What some chains came to: their numbers, CPU seconds, and draws, one array a chain."""
-
-    indices: np.ndarray
-    seconds: np.ndarray
-    draws: list[np.ndarray]
-
-
 @dataclass(frozen=True)
-class ChainJob:
+class ChainJob(OneByOne):
     """All that determines some ordinary chains: of the functional, the components `columns` are kept."""
 
     target: Target
@@ -128,18 +118,13 @@ class ChainJob:
     sweeps: int
     seed: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
-        """Run some chains, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what chains use."""
         prepare_chains(self.target, self.functional, self.step, self.start)
-        draws, seconds = [], []
-        for number in numbers:
-            begin = time.thread_time()
-            draws.append(self._run_one(number, pause))
-            seconds.append(time.thread_time() - begin)
-        return ChainRuns(np.array(numbers), np.array(seconds), draws), None
 
-    def _run_one(self, number: int, pause: Pause) -> np.ndarray:
-        random = stream(self.seed, number)
+    def one(self, index: int, pause: Pause) -> np.ndarray:
+        """Run a chain; return its draws."""
+        random = stream(self.seed, index)
         target = self.target.of_chain()
         chain = start_chain(target, self.start, random)
         draws = np.zeros((self.sweeps, len(self.columns)))
@@ -148,7 +133,7 @@ class ChainJob:
         done = 0
         while done < self.sweeps:
             pause()
-            made = chunks.next(min(self.sweeps - done, max(1, CELLS // self.functional.size)))
+            made = chunks.next(min(self.sweeps - done, max(1, VALUES_AT_A_TIME // self.functional.size)))
             rows = np.zeros((made, self.functional.size))
             chain = record_chain(target, self.step, chain, random, self.functional, rows)
             draws[done : done + made] = rows[:, self.columns]
@@ -157,7 +142,7 @@ class ChainJob:
 
 
 @dataclass(frozen=True)
-class DrawJob:
+class DrawJob(OneByOne):
     """Ordinary chains of which a clustering is kept every now and then."""
 
     target: Target
@@ -168,15 +153,14 @@ class DrawJob:
     draws: int
     seed: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[ChainRuns, None]:
-        """Run some chains, one after another, in this thread; their CPU time is not asked for."""
+    def prepare(self) -> None:
+        """Compile what chains use."""
         begin = begin_of(self.target, self.start)
         prepare(make_steps, begin_chain, begin_at, begin, *self.step.kernels(self.target, False), *self.target.kernels)
-        draws = [self._run_one(number, pause) for number in numbers]
-        return ChainRuns(np.array(numbers), np.zeros(len(draws)), draws), None
 
-    def _run_one(self, number: int, pause: Pause) -> np.ndarray:
-        target, step, random = self.target.of_chain(), self.step, stream(self.seed, number)
+    def one(self, index: int, pause: Pause) -> np.ndarray:
+        """Run a chain; return the clusterings that are kept."""
+        target, step, random = self.target.of_chain(), self.step, stream(self.seed, index)
         chunks = Chunks(target.n_points)
         chain = start_chain(target, self.start, random)
         chain = advance_by(target, step, chain, random, self.burn_in, chunks, pause)
@@ -214,7 +198,5 @@ def prepare_chains(target: Target, functional: Functional, step: BoundStep, star
 
 def run_chains(task: Task, count: int, executor: Any, progress: bool, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Run chains; return their draws (chains, sweeps, components) and CPU seconds."""
-    batches = run_all(task, count, executor, progress, what)
-    order = np.argsort(np.concatenate([batch.indices for batch in batches]))
-    draws = [one for batch in batches for one in batch.draws]
-    return np.stack([draws[i] for i in order]), np.concatenate([batch.seconds for batch in batches])[order]
+    chains = run_all(task, count, executor, progress, what)
+    return np.stack(chains.results), chains.seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +15,19 @@ from copartition.core.steps import begin_chain
 from copartition.diagnostics.evidence import SMC, Evidence
 from copartition.functionals import log_likelihood
 from copartition.runs.pacing import Pause
-from copartition.runs.powers import EVIDENCE, OF_PARTICLES, EvidenceError, Pieces, each_piece, run_pieces
+from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.powers import EVIDENCE, OF_PARTICLES, EvidenceError
+from copartition.runs.stopping import GROWTH, MARGIN
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target
 from copartition.validation import shorten
 
-FIRST = 8  # repetitions before the first look
-GROWTH, MARGIN = 4, 1.02
+FIRST_REPETITIONS = 8  # repetitions before the first look
 MOST_SD = 1.5  # of log evidences: beyond it their average is made by a few that are far off
 
 
 @dataclass(frozen=True)
-class ParticlesJob:
+class ParticlesJob(OneByOne):
     """Repetitions of sequential Monte Carlo, each with an order of the points of its own; `first` is the first one."""
 
     target: Target
@@ -36,13 +36,13 @@ class ParticlesJob:
     seed: int
     first: int
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
-        """Run some repetitions, one after another, in this thread."""
+    def prepare(self) -> None:
+        """Compile what particles use."""
         prepare(place_next, sweep_placed, begin_chain, begin_at, *self.target.kernels)
-        return each_piece(self._repeat, numbers, pause)
 
-    def _repeat(self, number: int, pause: Pause) -> tuple[float, int]:
-        key = (EVIDENCE, OF_PARTICLES, self.first + number)
+    def one(self, index: int, pause: Pause) -> tuple[float, int]:
+        """Run a repetition; return its log evidence, and the sweeps that it took."""
+        key = (EVIDENCE, OF_PARTICLES, self.first + index)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(*key, 0)))
         order = rng.permutation(self.target.n_points).astype(np.int64)
         particles = Particles(self.target, self.particles, order, stream(self.seed, *key, 1), rng)
@@ -76,12 +76,14 @@ def evidence_by_particles(
             "leave method out."
         )
     constant = float(target.model.constant[1])
-    values, seconds, sweeps, wanted = np.zeros(0), 0.0, 0, FIRST
+    values, seconds, sweeps, wanted = np.zeros(0), 0.0, 0, FIRST_REPETITIONS
     with lasting(executor) as place:
         while len(values) < wanted:
             task = ParticlesJob(target, particles, constant, seed, len(values))
-            found, cost, more = run_pieces(task, wanted - len(values), place, progress, "repetitions")
-            values, seconds, sweeps = np.concatenate([values, found]), seconds + cost, sweeps + more
+            done = run_all(task, wanted - len(values), place, progress, "repetitions")
+            found, made = zip(*done.results, strict=True)
+            values = np.concatenate([values, found])
+            seconds, sweeps = seconds + float(done.seconds.sum()), sweeps + sum(made)
             _check(values, particles)
             mean, stderr = _average(values)
             if stderr <= target_stderr:

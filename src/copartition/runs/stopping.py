@@ -20,12 +20,12 @@ import numpy as np
 from copartition.results.replicates import FEWEST_FOR_INTERVAL
 from copartition.validation import integer, positive_number
 
-FIRST = 200
+FIRST_LOOK = 200
 ORDINARY = 0.01  # standard error of probabilities and shares; of all else, as a share of the largest mean
 MOST_BY_DEFAULT = 1000
-GROWTH = 4
+GROWTH = 4  # times as many, at the most, from one look to the next
 MARGIN = 1.02  # a little more than predicted, so that the next look is mostly the last
-MOST = 10_000_000
+MOST_REPLICATES = 10_000_000
 HUGE = 1e150  # of which the square is a number
 
 
@@ -84,9 +84,9 @@ class UntilPrecise:
 
     stderr: float | None
     relative: float | None
-    most: int = field(default=MOST)
+    most: int = field(default=MOST_REPLICATES)
     only: int | None = None
-    first: int = FIRST
+    first: int = FIRST_LOOK
     is_default: bool = False
 
     @property
@@ -144,5 +144,5 @@ def stopping_rule(
     return UntilPrecise(
         stderr=None if target_stderr is None else positive_number("target_stderr", target_stderr),
         relative=None if target_relative is None else positive_number("target_relative", target_relative),
-        most=MOST if replicates is None else integer("replicates", replicates, 2),
+        most=MOST_REPLICATES if replicates is None else integer("replicates", replicates, 2),
     )

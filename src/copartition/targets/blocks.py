@@ -20,7 +20,7 @@ from copartition.targets.block_numbers import numbers_of, raw_of
 from copartition.targets.cells import Cells, cells_of, check_observed
 from copartition.targets.hooks import Keeping, begin_cluster, enter_cluster, leave_cluster, log_merge, log_predictive
 from copartition.targets.kinds import discrete, gamma, known, tied, wishart
-from copartition.targets.kinds.block import FIELDS, FIRST, BlockArrays, Place, place_of
+from copartition.targets.kinds.block import FIELDS, HEADER, BlockArrays, Place, place_of
 from copartition.targets.kinds.discrete import CATEGORICAL, POISSON
 from copartition.targets.kinds.gamma import GAMMA
 from copartition.targets.kinds.hyper import HYPER_FIELDS
@@ -187,7 +187,7 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
     n_summed = sum(one.summed.shape[1] for one in blocks)
     at = Place(0, 0, 0, n_summed, 0, 0, 0, 0, 0)
     places = []
-    hyper = FIRST + FIELDS * len(blocks)
+    hyper = HEADER + FIELDS * len(blocks)
     for one in blocks:
         observed = at.summed + one.observed if one.observed else 0
         own = hyper if one.groups else 0

@@ -11,7 +11,7 @@ import numpy as np
 from copartition.validation import shorten
 
 ODD = 0.1  # of the cells of a column of numbers may be text, and it is still one of numbers
-FEW = 10  # different whole numbers that may be codes
+FEW_CODES = 10  # different whole numbers that may be codes
 MISSING = ("NAType", "NaTType")  # pandas' own words for "not there", known by name: pandas need not be installed
 
 
@@ -113,7 +113,7 @@ class Cells:
         seen = [value for value in values if value is not None]
         odd = [value for value in seen if not _reads_as_number(value)]
         numbers = {float(value) for value in seen if _reads_as_number(value)}
-        are_codes = len(numbers) <= FEW and all(number.is_integer() for number in numbers)
+        are_codes = len(numbers) <= FEW_CODES and all(number.is_integer() for number in numbers)
         if odd and not are_codes and len(odd) <= ODD * len(seen):
             place = self.row_title(values.index(odd[0]))
             raise ValueError(

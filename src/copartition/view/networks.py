@@ -23,7 +23,7 @@ MOST_EDGES = 20_000  # that are drawn; more are a grey cloud, and slow
 LISTED = 12  # blocks in the legend
 FAINTEST = 0.25  # opacity of a vertex that surely does not belong to its block: it must still be seen
 SINGLE, MOST_ENTRIES = 1_500, 60_000  # vertices and entries of a matrix, up to which each entry is drawn by itself
-FIRST = 1  # colour of the largest block: not ink, which is that of names and of the matrix
+FIRST_COLOUR = 1  # colour of the largest block: not ink, which is that of names and of the matrix
 
 
 def network(
@@ -236,7 +236,12 @@ def _blocks(consensus: Consensus) -> list[tuple[int, np.ndarray, tuple[float, ..
 
     ends = np.cumsum(np.sort(consensus.sizes)[::-1])
     return [
-        (int(consensus.labels[vertices[0]]), vertices, to_rgb(color_of(FIRST + rank)), SHAPES[rank % len(SHAPES)])
+        (
+            int(consensus.labels[vertices[0]]),
+            vertices,
+            to_rgb(color_of(FIRST_COLOUR + rank)),
+            SHAPES[rank % len(SHAPES)],
+        )
         for rank, vertices in enumerate(np.split(consensus.order, ends[:-1]))
     ]
 

@@ -12,7 +12,7 @@ from copartition.diagnostics.search.ranking import best_first, distinct
 from copartition.diagnostics.search.state import ROOM, Problem, tables
 from copartition.partition import canonical
 
-CELLS = 50_000_000  # numbers that a table of the search may have
+LARGEST_TABLE = 50_000_000  # numbers that a table of the search may have
 JUDGED = 300_000_000  # labels that are read to find out which of the draws are good candidates
 
 
@@ -82,7 +82,7 @@ def from_draws(
     good = rows[_spaced(len(rows), JUDGED // rows.size)].astype(np.int64)
     good = good[good.max(axis=1) < allowed]
     of_good = judge(good)
-    chosen = _spaced(len(rows), CELLS // max(count, largest * allowed))
+    chosen = _spaced(len(rows), LARGEST_TABLE // max(count, largest * allowed))
     cells, of_cells = _cells(rows[chosen], shares[chosen])
     problem = Problem(np.zeros((0, 0)), cells, of_cells, g, step)
     numbers = np.random.default_rng(seed)

@@ -46,14 +46,14 @@ class Place(NamedTuple):
 
 FIELDS = len(Place._fields)
 # ``Model.integers`` begins with the number of blocks, and where it tells of groups of unknown numbers.
-BLOCKS, GROUPS, FIRST = range(3)
+BLOCKS, GROUPS, HEADER = range(3)
 
 
 @inner
 def place_of(model, block):
     """Return where the numbers of a block stand."""
     at = model.integers
-    i = FIRST + FIELDS * block
+    i = HEADER + FIELDS * block
     return Place(at[i], at[i + 1], at[i + 2], at[i + 3], at[i + 4], at[i + 5], at[i + 6], at[i + 7], at[i + 8])
 
 

@@ -38,7 +38,7 @@ from copartition.targets.kinds.hyper import factorise
 
 WISHART = 1
 
-FEW = 16  # columns, for which there are functions of their own
+NARROW = 16  # columns, for which there are functions of their own
 LOST = 1e-4  # for u below this what is kept is built anew: the relative error of u is some 1e-15 / u
 
 # Columns of the table, by cluster size: T, r, -1 / r, log marginal density but for log|Psi|.
@@ -93,7 +93,7 @@ def distance_of(width: int) -> Any:
 
     A sweep over ten columns takes a fifth less time then.
     """
-    if width > FEW:
+    if width > NARROW:
         return distance_of_many
 
     @inner

@@ -19,7 +19,7 @@ from copartition.view.clusterings import (
     profile_of,
     values_of,
 )
-from copartition.view.networks import FIRST, network
+from copartition.view.networks import FIRST_COLOUR, network
 from copartition.view.palette import ACCENT, INK, MUTED, PAPER, SERIES, SHAPES, color_of
 from copartition.view.plots.of_clusters import co_clustering
 
@@ -89,7 +89,7 @@ def color_of_cluster(r: int) -> str:
     >>> color_of_cluster(0), color_of_cluster(20)
     ('#1f5f99', '#80868f')
     """
-    return color_of(FIRST + r) if r < COLORED else MUTED
+    return color_of(FIRST_COLOUR + r) if r < COLORED else MUTED
 
 
 def _draw_rows(ax: Axes, c: ClusteringLike, across: np.ndarray, up: np.ndarray, is_strip: bool) -> None:
