@@ -229,9 +229,17 @@ def test_an_interrupted_run_gives_the_answer_so_far(monkeypatch):
     assert "the run was interrupted" in c.reason
 
 
+@pytest.fixture
+def hears_ctrl_c():
+    """Where tests run in the background (``nohup make test &``) a shell has had Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.posix
-def test_ctrl_c_while_chains_run(monkeypatch):
-    """A real signal, soon after the first stretch of chains, of work that would take minutes."""
+def test_ctrl_c_while_chains_run(monkeypatch, hears_ctrl_c):
+    """A real signal, soon after the first stretch of chains, of work that would take ten seconds more."""
     spend, timers = work.Budget.spend, []
 
     def and_interrupt(budget, done, what):
