@@ -1,4 +1,4 @@
-"""Unknown numbers: what drawing them costs, in shares of a sweep, and how much later pairs meet because of them."""
+"""Unknown hyperparameters: the cost of drawing them, in shares of a sweep, and how much later pairs meet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from copartition.core.random import stream
 from copartition.datasets import galaxies
 from report import Report
 
-SECTION = "Unknown numbers"
+SECTION = "Unknown hyperparameters"
 PRIOR = cp.DirichletProcess(1.0)
 WEIGHT, SCALE = cp.LogUniform(0.001, 1), cp.Gamma(2, 2)
 ROUNDS = 40  # in all: the number of clusters, on which a sweep depends, changes on the way
@@ -30,7 +30,7 @@ def clusters_in_ten_columns() -> np.ndarray:
 
 
 def components(mean: cp.Normal) -> dict[str, cp.Component]:
-    """Return components with unknown numbers."""
+    """Return components with unknown hyperparameters."""
     return {
         "Gaussian, mean and mean_sd": cp.Gaussian(noise_sd=1.0, mean_sd=cp.LogUniform(0.5, 50), mean=mean),
         "TiedGaussian spherical": cp.TiedGaussian("spherical", mean_weight=0.04, scale=1.0),

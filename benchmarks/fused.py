@@ -11,10 +11,10 @@ import math
 import numpy as np
 
 import copartition as cp
-from copartition.targets.kinds.block import FIELDS, Place
+from copartition.targets.kinds.column_group import FIELDS, Place
 
 YES_NO, CATEGORIES, COUNTS, NUMBERS, LEVELS = 7, 6, 6, 6, 4
-# Where columns are in points and sums: as `copartition.targets.blocks.prepared` arranges blocks of these kinds.
+# Where columns are in points and sums: as `copartition.targets.column_groups.prepared` arranges blocks of these kinds.
 CODES = YES_NO + CATEGORIES
 ALL_LEVELS = 2 * YES_NO + LEVELS * CATEGORIES
 FIRST_COUNT = ALL_LEVELS

@@ -1,4 +1,7 @@
-"""The yardstick for block models: `plain_network.c`, from plain arrays; run it to check its law against the joint."""
+"""The yardstick for block models: `plain_network.c`, from plain arrays.
+
+Run it to check its distribution against the joint.
+"""
 
 from __future__ import annotations
 
@@ -119,10 +122,10 @@ def check_weights(n_vertices: int, density: float, rate_mean: float, alpha: floa
 
 
 def check_long_run(rate_mean: float, alpha: float, sweeps: int) -> float:
-    """Return the total variation between partitions of a long run and their law, on a graph of five vertices."""
+    """Return the total variation distance of a long run from its target distribution, on a graph of five vertices."""
     edges = np.array([[0, 1], [0, 2], [1, 2], [2, 3], [3, 4]])
     labellings = sorted({tuple(canonical(labels).tolist()) for labels in itertools.product(range(5), repeat=5)})
-    law = np.exp([log_joint(edges, np.array(labels), rate_mean, alpha) for labels in labellings])
+    distribution = np.exp([log_joint(edges, np.array(labels), rate_mean, alpha) for labels in labellings])
     places = {labels: place for place, labels in enumerate(labellings)}
     network = PlainNetwork(edges, 5, rate_mean, alpha)
     labels, seen = np.zeros(5, dtype=np.int64), np.zeros(len(places))
@@ -131,7 +134,7 @@ def check_long_run(rate_mean: float, alpha: float, sweeps: int) -> float:
         random = generator.integers(1, 2**60, size=4).astype(np.uint64)
         labels = canonical(network.run(labels, random, 1, 7)[1])
         seen[places[tuple(labels.tolist())]] += 1
-    return float(np.abs(seen / seen.sum() - law / law.sum()).sum() / 2)
+    return float(np.abs(seen / seen.sum() - distribution / distribution.sum()).sum() / 2)
 
 
 def main() -> None:

@@ -72,8 +72,8 @@ def measure_target(report: Report, name: str, target: cp.Target) -> None:
         for i, f in enumerate(bound):
             for way, evaluate in enumerate(ways):
                 begin = time.process_time()
-                reset_chain(target.model, target.law, beside, labels)
-                values[i][t, way] = evaluate(target.model, target.law, [f], beside)
+                reset_chain(target.model, target.hooks, beside, labels)
+                values[i][t, way] = evaluate(target.model, target.hooks, [f], beside)
                 seconds[i, way] += time.process_time() - begin
     sweeps = running * SWEEPS / (EVERY * KEPT)
     for i, f in enumerate(functionals):

@@ -1,4 +1,4 @@
-"""Block models of networks: estimates against enumeration, and the same law as graph-tool's.
+"""Block models of networks: estimates against enumeration, and the same distribution as graph-tool's.
 
 A part of ``evidence/run.py``; see there.
 """
@@ -24,7 +24,7 @@ PARTITIONS = naive.all_partitions(6)
 REPLICATES = 20_000
 LAGS = (1, 5)
 LIMIT = 4.0
-RARE = 0.002  # probabilities below: too few events for a normal law
+RARE = 0.002  # probabilities below: too few events for a normal distribution
 
 
 def listed(edges: dict[tuple[int, int], int]) -> np.ndarray:
@@ -47,13 +47,13 @@ class Case(NamedTuple):
 
     def target(self) -> cp.BlockModel:
         """Return the package's model."""
-        law: dict[str, Any] = (
+        distribution: dict[str, Any] = (
             {"edges": "bernoulli", "beta": (0.7, 1.4)}
             if self.rate is None
             else {"degree_corrected": self.kind == "corrected", "rate": self.rate}
         )
         prior = cp.DirichletProcess(self.alpha)
-        return cp.BlockModel(listed(self.edges), prior=prior, known=self.known, kinds=self.kinds, **law)
+        return cp.BlockModel(listed(self.edges), prior=prior, known=self.known, kinds=self.kinds, **distribution)
 
     def allows(self, state: tuple[int, ...]) -> bool:
         """Tell whether a partition agrees with what is known."""
@@ -138,11 +138,11 @@ def against_enumeration() -> list[str]:
     by itself: the path coupling, split-merge moves, joint updates. *Path, from everywhere* couples whole sweeps at
     any distance, with two moves and an update of a block, *maximal* has one of each, *matched* one move; *transport*
     has neither. Every run has a seed of its own. What is certain, such as known vertices being together, is so in all
-    estimates and not counted; nor are numbers of blocks whose probability is below 0.002, too rare for a normal law.
-    *A wrong law*: the largest deviation of the same estimates from an enumeration with a rate (or, of the Beta law, an
-    a) that is 5 % too large, to show what an error of that size looks like.
+    estimates and not counted; nor are numbers of blocks whose probability is below 0.002, too rare for a normal
+    distribution. *A wrong distribution*: the largest deviation of the same estimates from an enumeration with a rate
+    (or, of the Beta distribution, an a) that is 5 % too large, to show what an error of that size looks like.
     """
-    head = ["model", *STEPS, "above 4", "a wrong law"]
+    head = ["model", *STEPS, "above 4", "a wrong distribution"]
     lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     scores: list[float] = []
     for c, (name, case) in enumerate(CASES.items()):
@@ -183,14 +183,14 @@ def against_enumeration() -> list[str]:
     ]
 
 
-# --- the law of graph-tool -------------------------------------------------------------------------------------------
+# --- the distribution of graph-tool ----------------------------------------------------------------------------------
 
 ENTROPY = {"degree_dl_kind": "uniform"}
 RATE = 2.5  # any: the prior takes it out again
 
 
 class MatchedPrior:
-    """The prior with which a Poisson block model has the law of graph-tool's, exp(-entropy).
+    """The prior with which a Poisson block model has the distribution of graph-tool's, exp(-entropy).
 
     A partition of N vertices into B blocks of sizes n_r has there 1 / (N binomial(N - 1, B - 1)) times the product of
     n_r! / N!, and all ways of distributing E edges over the B (B + 1) / 2 pairs of blocks are equally likely. The
@@ -215,7 +215,7 @@ class MatchedPrior:
 
 
 def matched(edges: np.ndarray, corrected: bool, n_vertices: int) -> cp.BlockModel:
-    """Return the block model that has the law of graph-tool's."""
+    """Return the block model that has the distribution of graph-tool's."""
     prior = MatchedPrior(len(edges), RATE)
     return cp.BlockModel(edges, n_vertices=n_vertices, degree_corrected=corrected, rate=RATE, prior=prior)
 
@@ -279,10 +279,13 @@ def chains_of(edges: np.ndarray, n_vertices: int, corrected: bool, *how: Any) ->
 
 
 def means_of(seen: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and standard errors, from those of independent chains: blocks, the law of their number, the rest."""
+    """Return means and standard errors, from those of independent chains.
+
+    Blocks, the distribution of their number, the rest.
+    """
     counts = seen[:, :, :1]
-    law = np.concatenate([counts == np.arange(1.0, most + 1.0), counts > most], axis=2)
-    means = np.concatenate([counts, law, seen[:, :, 1:]], axis=2).mean(axis=1)
+    distribution = np.concatenate([counts == np.arange(1.0, most + 1.0), counts > most], axis=2)
+    means = np.concatenate([counts, distribution, seen[:, :, 1:]], axis=2).mean(axis=1)
     return means.mean(axis=0), means.std(axis=0, ddof=1) / math.sqrt(len(means))
 
 
@@ -291,9 +294,9 @@ def weighed_once() -> list[str]:
     rows = [f"| number of blocks | {' | '.join(map(str, range(1, 7)))} |", "| --- " * 7 + "|"]
     logs, counts = -entropies(MULTIGRAPH, True, ENTROPY), np.array([max(state) + 1 for state in PARTITIONS])
     for words, log_weights in (("exp(-entropy)", logs), ("times B!", logs + gammaln(counts + 1.0))):
-        law = np.exp(log_weights - log_weights.max())
-        law = np.bincount(counts, law / law.sum(), 7)[1:]
-        rows.append(f"| {words} | {' | '.join(f'{p:.4f}' for p in law)} |")
+        distribution = np.exp(log_weights - log_weights.max())
+        distribution = np.bincount(counts, distribution / distribution.sum(), 7)[1:]
+        rows.append(f"| {words} | {' | '.join(f'{p:.4f}' for p in distribution)} |")
     for sweep in ("mcmc_sweep", "multiflip_mcmc_sweep"):
         mean, stderr = means_of(chains_of(listed(MULTIGRAPH), 6, True, sweep, 5, 1_000, []), 5)
         cells = [f"{m:.4f} +- {s:.4f}" for m, s in zip(mean[1:], stderr[1:], strict=True)]
@@ -343,8 +346,8 @@ def karate_club() -> list[str]:
     return [*rows, "", said]
 
 
-def law_of_graph_tool() -> list[str]:
-    """The same law as graph-tool 2.45's, on all partitions of six vertices and on the karate club.
+def distribution_of_graph_tool() -> list[str]:
+    """The same distribution as graph-tool 2.45's, on all partitions of six vertices and on the karate club.
 
     Of the package's log density and graph-tool's entropy the sum must be the same for all 203 partitions: *largest
     difference* is between the largest and the smallest. Poisson models have a prior of their own here that is
@@ -366,5 +369,5 @@ def law_of_graph_tool() -> list[str]:
 
 PARTS = {
     "Block models: estimates against enumeration": against_enumeration,
-    "Block models: the joint law of graph-tool": law_of_graph_tool,
+    "Block models: the joint distribution of graph-tool": distribution_of_graph_tool,
 }

@@ -30,10 +30,10 @@ PAIRS = 2_000
 def exactness() -> list[str]:
     """The asymptotic variance of the number of clusters and of the largest share, exact and estimated.
 
-    Exact: from the transition matrix of a sweep; for gamma_scale and discount (`tests/small_numbers.py`, four points)
-    of a sweep and a draw of a hyperparameter from its grid, whose own variance is the third. 100,000 replicates of 16
-    atoms, 1.6 million pairs, in each row; `burn_in` 1, `min_sweeps` 8, lag 1, so that most have signed weights. Goal:
-    below 4 standard errors.
+    Exact: from the transition matrix of a sweep; for gamma_scale and discount (`tests/small_hyperparameters.py`, four
+    points) of a sweep and a draw of a hyperparameter from its grid, whose own variance is the third. 100,000 replicates
+    of 16 atoms, 1.6 million pairs, in each row; `burn_in` 1, `min_sweeps` 8, lag 1, so that most have signed weights.
+    Goal: below 4 standard errors.
     """
     lines = ["| target | coupling | exact | estimate | standard errors apart |", "| --- | --- | --- | --- | --- |"]
     short = {"burn_in": 1, "min_sweeps": 8, "lag": 1, "executor": 1}

@@ -16,8 +16,8 @@ GALAXIES = (0.0277, 0.0940, 0.1856, 0.2238, 0.1935, 0.1324, 0.0749)  # probabili
 def exact(name: str) -> tuple[cp.Target, float]:
     """Return a target of five points and its exact mean number of clusters."""
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
-    return target, float(law @ np.array([len(set(state)) for state in states]))
+    states, distribution = naive.distribution(density, target.n_points)
+    return target, float(distribution @ np.array([len(set(state)) for state in states]))
 
 
 def coverage() -> list[str]:
@@ -119,8 +119,8 @@ def deadlines() -> list[str]:
     data = np.array([-1.6, -1.4, 1.5, 1.7])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.7, mean_sd=2.0), cp.DirichletProcess(0.3))
     density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.49, np.eye(1) * 4, np.zeros(1), 0.3)
-    states, law = naive.law(density, 4)
-    truth = float(law @ np.array([len(set(state)) for state in states]))
+    states, distribution = naive.distribution(density, 4)
+    truth = float(distribution @ np.array([len(set(state)) for state in states]))
     e = cp.estimate_within(
         target, cp.n_clusters(), workers=100_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=1
     )

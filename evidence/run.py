@@ -23,7 +23,7 @@ import partitions  # noqa: E402
 import sooner  # noqa: E402
 import streaming  # noqa: E402
 import trust  # noqa: E402
-import unknown_numbers  # noqa: E402
+import unknown_hyperparameters  # noqa: E402
 import which_model  # noqa: E402
 
 HEAD = [
@@ -50,7 +50,7 @@ def main(words: list[str]) -> None:
     """Run the parts asked for, and write the page after each."""
     everything = (
         estimates.PARTS
-        | unknown_numbers.PARTS
+        | unknown_hyperparameters.PARTS
         | trust.PARTS
         | chain_variance.PARTS
         | sooner.PARTS

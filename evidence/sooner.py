@@ -8,7 +8,7 @@ import numpy as np
 
 import cases
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from copartition.core.random import stream
@@ -40,23 +40,25 @@ def real_data() -> list[str]:
 
 
 def whole_steps() -> list[str]:
-    """Five million steps (a sweep and two moves) against the exact law of a step, five points, from ten partitions.
+    """Five million steps (a sweep and two moves) of five points, from ten partitions, against their exact distribution.
 
     Chi-square tests, false alarm 1e-5 each.
     """
     rows = ["| target | largest deviation from invariance (exact) | tests that passed, of 10 |", "| --- | --- | --- |"]
     for name in ("scalar", "full", "bernoulli"):
         target, density = small.TARGETS[name]()
-        states, law = naive.law(density, 5)
+        states, distribution = naive.distribution(density, 5)
         orders = list(permutations(range(5)))
         moved = sum(np.linalg.matrix_power(naive.split_merge_matrix(density, states, order), 2) for order in orders)
-        matrix = laws.sweep_matrix(target, states) @ (moved / len(orders))
+        matrix = distributions.sweep_matrix(target, states) @ (moved / len(orders))
         passed = 0
         for s in range(0, 50, 5):
             draws = 500_000
-            counts = laws.counted_steps(target, states[s], 2, stream(17, s), draws)[laws.codes(states)]
+            counts = distributions.counted_steps(target, states[s], 2, stream(17, s), draws)[
+                distributions.codes(states)
+            ]
             passed += bool(chi_square_is_plausible(counts, matrix[s] * draws, 1e-5))
-        rows.append(f"| {name} | {np.abs(law @ matrix - law).max():.1e} | {passed} |")
+        rows.append(f"| {name} | {np.abs(distribution @ matrix - distribution).max():.1e} | {passed} |")
         print(rows[-1], flush=True)
     return rows
 

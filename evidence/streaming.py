@@ -16,8 +16,8 @@ SHORT = {"burn_in": 1, "min_sweeps": 6, "lag": 2}
 def exact_pairs(name: str) -> tuple[cp.Target, np.ndarray]:
     """Return a small target, and the exact probabilities that points are together."""
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
-    return target, naive.similarity(states, law)
+    states, distribution = naive.distribution(density, target.n_points)
+    return target, naive.similarity(states, distribution)
 
 
 def coverage() -> list[str]:
@@ -95,9 +95,11 @@ def consensus() -> list[str]:
     ]
     for name in ("scalar", "coloring", "mixed"):
         target, density = small.TARGETS[name]()
-        states, law = naive.law(density, target.n_points)
+        states, distribution = naive.distribution(density, target.n_points)
         for loss, distance, unit in (("vi", naive.variation_of_information, 1.0), ("binder", naive.hamming, 2.0)):
-            exact = {s: sum(p * distance(s, t) for t, p in zip(states, law, strict=True)) / unit for s in states}
+            exact = {
+                s: sum(p * distance(s, t) for t, p in zip(states, distribution, strict=True)) / unit for s in states
+            }
             best, found, excess, covered = min(exact.values()), 0, 0.0, 0
             for seed in range(200):
                 c = cp.consensus(target, loss, replicates=100, seed=seed)

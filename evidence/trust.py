@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 import cases
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from copartition import datasets
@@ -58,13 +58,15 @@ def asymptotic_variances() -> list[str]:
     rows = []
     for name in small.TARGETS:
         target, density = small.TARGETS[name]()
-        states, law = naive.law(density, 5)
-        states = [state for state, p in zip(states, law, strict=True) if p > 0]
-        law = law[law > 0]
+        states, distribution = naive.distribution(density, 5)
+        states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
+        distribution = distribution[distribution > 0]
         h = np.array([len(set(state)) for state in states], dtype=float)
-        h -= law @ h
-        fundamental = np.linalg.inv(np.eye(len(states)) - laws.sweep_matrix(target, states) + law[None, :])
-        truth = float(law @ (2 * h * (fundamental @ h) - h * h))
+        h -= distribution @ h
+        fundamental = np.linalg.inv(
+            np.eye(len(states)) - distributions.sweep_matrix(target, states) + distribution[None, :]
+        )
+        truth = float(distribution @ (2 * h * (fundamental @ h) - h * h))
         errors = [
             cp.sample(
                 target, cp.n_clusters(), sweeps=250_000, burn_in=100, chains=4, split_merge=0, seed=seed
@@ -226,8 +228,8 @@ def clusterings() -> list[str]:
     right = dict.fromkeys(LOSSES, 0)
     for _ in range(300):
         states = naive.all_partitions(int(rng.integers(3, 8)))
-        law = rng.dirichlet(np.full(len(states), rng.choice([0.01, 0.05, 1.0])))
-        similarity = np.clip(naive.similarity(states, law), 0, 1)
+        distribution = rng.dirichlet(np.full(len(states), rng.choice([0.01, 0.05, 1.0])))
+        similarity = np.clip(naive.similarity(states, distribution), 0, 1)
         for loss in LOSSES:
             least = min(naive.similarity_loss(loss, similarity, np.array(state)) for state in states)
             right[loss] += bool(from_similarity(similarity, loss, starts=16)[1][0] <= least + 1e-9)

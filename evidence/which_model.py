@@ -67,8 +67,8 @@ def of_every_model() -> list[str]:
         cells = []
         for prior, probability in PRIORS.values():
             posterior = cp.Mixture(DATA.get(name, small.DATA_2D), COMPONENTS.get(name, target.component), prior)
-            law = {x: probability(x) for x in PARTITIONS}
-            truth = _truth(naive.Mixture(density.log_cluster, law.__getitem__))
+            distribution = {x: probability(x) for x in PARTITIONS}
+            truth = _truth(naive.Mixture(density.log_cluster, distribution.__getitem__))
             found = cp.log_evidence(posterior, 10.0, replicates=REPLICATES, seed=1)
             score = (found.mean - truth) / found.stderr
             worst = max(worst, abs(score))

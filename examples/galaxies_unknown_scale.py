@@ -77,7 +77,7 @@ def log_merge(model, chain, a, b):
 
 @numba.njit
 def set_scale(model, scale):
-    """Let the probabilities of variances be those of the inverse gamma law with this scale."""
+    """Let the probabilities of variances be those of the inverse gamma distribution with this scale."""
     parameters = model.parameters
     count = len(parameters) // 2
     total = 0.0
@@ -92,10 +92,10 @@ def set_scale(model, scale):
 @cp.renew
 def renew(model, chain):
     """The scale has been drawn."""
-    set_scale(model, model.numbers[0])
+    set_scale(model, model.hyperparameters[0])
 
 
-@cp.weigh_number
+@cp.weigh_hyperparameter
 def weigh(model, chain, group):
     """Log density of all data for each value of the scale."""
     c, unknown = chain[0], model.unknown

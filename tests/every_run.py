@@ -19,7 +19,7 @@ def target():
 
 def estimate(executor, **more):
     e = cp.estimate(target(), BOTH, replicates=40, executor=executor, **SETTINGS, **more)
-    return {"bits": [e.values, e.meeting_times, e.met, e.sweeps, e.numbers], "seconds": e.seconds}
+    return {"bits": [e.values, e.meeting_times, e.met, e.sweeps, e.indices], "seconds": e.seconds}
 
 
 def draw(executor, **more):
@@ -42,7 +42,7 @@ def asymptotic_variance(executor, **more):
     """Pairs that begin at partitions and hyperparameters of replicates."""
     unknown = cp.Mixture(small.DATA_1D, cp.TiedGaussian("spherical"), cp.DirichletProcess(0.9))
     v = cp.asymptotic_variance(unknown, BOTH, replicates=40, atoms=5, executor=executor, **SETTINGS, **more)
-    return {"bits": [v.values, v.meeting_times, v.met, v.sweeps, v.numbers], "seconds": v.seconds}
+    return {"bits": [v.values, v.meeting_times, v.met, v.sweeps, v.indices], "seconds": v.seconds}
 
 
 def capped(executor, **more):
@@ -79,8 +79,8 @@ def sample(executor, **more):
 
 def tune(executor, **more):
     t = cp.tune(target(), BOTH[1], pairs=100, init="sequential", seed=3, executor=executor, **more)
-    numbers = [t.lag, t.burn_in, t.min_sweeps, t.split_merge, t.pilot_sweeps, *map(astuple, t.stages)]
-    return {"bits": [t.variance, t.pilot.meeting_times, *numbers], "seconds": np.array([t.pilot_seconds, t.seconds])}
+    indices = [t.lag, t.burn_in, t.min_sweeps, t.split_merge, t.pilot_sweeps, *map(astuple, t.stages)]
+    return {"bits": [t.variance, t.pilot.meeting_times, *indices], "seconds": np.array([t.pilot_seconds, t.seconds])}
 
 
 def estimate_within(executor, **more):

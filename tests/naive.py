@@ -27,8 +27,8 @@ def all_partitions(n):
 
 
 def canonical(labels):
-    numbers = {}
-    return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
+    hyperparameters = {}
+    return tuple(hyperparameters.setdefault(label, len(hyperparameters)) for label in labels)
 
 
 def clusters(labels):
@@ -157,7 +157,7 @@ def draw(weights, level):
     return int(np.flatnonzero(weights)[-1])
 
 
-# --- laws ------------------------------------------------------------------------------------------------------------
+# --- distributions ---------------------------------------------------------------------------------------------------
 
 
 def log_normal_density(x, mean, cov):
@@ -216,7 +216,7 @@ class Tempered:
 
 
 def student(x, degrees, mean, scale):
-    """Log density of a t law with this square of its scale."""
+    """Log density of a t distribution with this square of its scale."""
     z = (x - mean) ** 2 / scale
     constant = math.lgamma(0.5 * (degrees + 1)) - math.lgamma(0.5 * degrees) - 0.5 * math.log(degrees * math.pi * scale)
     return constant - 0.5 * (degrees + 1) * math.log1p(z / degrees)
@@ -239,7 +239,10 @@ def wishart_cluster(data, mean, weight, degrees, scale):
 
 
 def gamma_column(cells, mean, weight, shape, scale):
-    """Log density of cells with unknown mean and variance: one after another, each a t law given those before."""
+    """Log density of cells with unknown mean and variance.
+
+    One after another, each a t distribution given those before.
+    """
     total, m, kappa, a, b = 0.0, mean, weight, shape, scale
     for x in cells:
         total += student(x, 2 * a, m, b * (kappa + 1) / (a * kappa))
@@ -333,7 +336,7 @@ def count_colorings(n_vertices, edges, colors):
     return count_colorings(n_vertices, rest, colors) - count_colorings(n_vertices - 1, sorted(contracted), colors)
 
 
-def law(density, n):
+def distribution(density, n):
     """All partitions of n points and their probabilities."""
     states = all_partitions(n)
     logs = np.array([density.log_density(state) for state in states])
@@ -344,11 +347,11 @@ def law(density, n):
 def placements(labels, n):
     """The partitions that can be made by taking point n out and putting it back: each cluster, then a new one."""
     others = [m for m in range(len(labels)) if m != n]
-    numbers = canonical([labels[m] for m in others])
+    hyperparameters = canonical([labels[m] for m in others])
     result = []
-    for k in range(max(numbers, default=-1) + 2):
+    for k in range(max(hyperparameters, default=-1) + 2):
         moved = list(labels)
-        for m, number in zip(others, numbers, strict=True):
+        for m, number in zip(others, hyperparameters, strict=True):
             moved[m] = number
         moved[n] = k
         result.append(canonical(moved))
@@ -356,7 +359,7 @@ def placements(labels, n):
 
 
 def conditional(density, labels, n):
-    """The conditional law of point n, from ratios of densities."""
+    """The conditional distribution of point n, from ratios of densities."""
     logs = np.array([density.log_density(state) for state in placements(labels, n)])
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
@@ -603,8 +606,11 @@ def without(named, n):
     return {name: members - {n} for name, members in named.items() if members - {n}}
 
 
-def named_law(density, named, n):
-    """The conditional law of point n, which is in no cluster, over names; a new cluster has the name ("new", n)."""
+def named_distribution(density, named, n):
+    """The conditional distribution of point n, which is in no cluster, over names.
+
+    A new cluster has the name ("new", n).
+    """
     logs = {
         name: math.log(len(members)) + density.log_cluster([*members, n]) - density.log_cluster(members)
         for name, members in named.items()
@@ -625,18 +631,18 @@ def partition_of(named, count):
     return canonical([label[n] for n in range(count)])
 
 
-def path_coupling_law(density, x, y):
-    """Exact law of x after a sweep that is coupled with y as a whole, and the probability that the chains have met.
+def path_coupling_distribution(density, x, y):
+    """Exact distribution of x after a sweep coupled with y as a whole, and the probability that the chains have met.
 
     Follows the construction point by point: together with mass min(P, Q), parted by (P p - Q q)+.
     """
     count = len(x)
-    law = {}
+    distribution = {}
     met = 0.0
 
     def add(named, mass):
         state = partition_of(named, count)
-        law[state] = law.get(state, 0.0) + mass
+        distribution[state] = distribution.get(state, 0.0) + mass
 
     def together(n, a, b, p_path, q_path):
         nonlocal met
@@ -646,14 +652,14 @@ def path_coupling_law(density, x, y):
             add(a, min(p_path, q_path))
             return
         a, b = without(a, n), without(b, n)
-        p, q = named_law(density, a, n), named_law(density, b, n)
+        p, q = named_distribution(density, a, n), named_distribution(density, b, n)
         stay = {name: min(p_path * p[name], q_path * q[name]) for name in p.keys() & q.keys()}
         for name in stay:
             together(n + 1, placed(a, n, name), placed(b, n, name), p_path * p[name], q_path * q[name])
         part(n, a, b, p, q, p_path, q_path, min(p_path, q_path) - sum(stay.values()))
 
     def part(n, a, b, p, q, p_path, q_path, mass):
-        """Mass of x that goes to each name by what is left of its law; b is the shadow of y."""
+        """Mass of x that goes to each name by what is left of its distribution; b is the shadow of y."""
         left = {name: max(0.0, p_path * p[name] - q_path * q.get(name, 0.0)) for name in p}
         total = sum(left.values())
         for name, weight in left.items():
@@ -673,16 +679,16 @@ def path_coupling_law(density, x, y):
             add(a, mass)
             return
         a = without(a, n)
-        p = named_law(density, a, n)
+        p = named_distribution(density, a, n)
         if b is None:
             for name in p:
                 parted(n + 1, placed(a, n, name), None, p_path * p[name], 0.0, mass * p[name])
             return
         b = without(b, n)
-        part(n, a, b, p, named_law(density, b, n), p_path, q_path, mass)
+        part(n, a, b, p, named_distribution(density, b, n), p_path, q_path, mass)
 
     together(0, *greedy_names(x, y), 1.0, 1.0)
-    return law, met
+    return distribution, met
 
 
 # --- the estimator ---------------------------------------------------------------------------------------------------
@@ -749,9 +755,9 @@ def wasserstein_bound(traces, lag, t):
     return total / len(traces)
 
 
-def expected_binder(states, law, labels):
+def expected_binder(states, distribution, labels):
     """Posterior expected number of pairs on which a partition disagrees with `labels`."""
-    return sum(p * hamming(state, labels) / 2 for state, p in zip(states, law, strict=True))
+    return sum(p * hamming(state, labels) / 2 for state, p in zip(states, distribution, strict=True))
 
 
 def vi_lower_bound(similarity, labels):
@@ -765,9 +771,9 @@ def vi_lower_bound(similarity, labels):
     return total / count
 
 
-def similarity(states, law):
+def similarity(states, distribution):
     """Probabilities that points are together."""
-    return sum(p * adjacency(state) for state, p in zip(states, law, strict=True))
+    return sum(p * adjacency(state) for state, p in zip(states, distribution, strict=True))
 
 
 def binder_loss(similarity, labels):
@@ -883,9 +889,9 @@ def finite_mixture(labels, components, gamma):
     return result * math.prod(math.exp(math.lgamma(gamma + s) - math.lgamma(gamma)) for s in sizes)
 
 
-def mixture_of_finite_mixtures(labels, gamma, law, most=2000):
-    last = int(min(most, law.support()[1]))
-    return sum(float(law.pmf(k)) * finite_mixture(labels, k, gamma) for k in range(1, last + 1))
+def mixture_of_finite_mixtures(labels, gamma, distribution, most=2000):
+    last = int(min(most, distribution.support()[1]))
+    return sum(float(distribution.pmf(k)) * finite_mixture(labels, k, gamma) for k in range(1, last + 1))
 
 
 def mixed(labels, log_size, rows):
@@ -920,7 +926,7 @@ class Growing:
         return self.log_new[min(n_clusters, len(self.log_new) - 1)] + self.log_cluster([n])
 
 
-def block_gains(growing, outside, order, near, ahead):
+def joint_gains(growing, outside, order, near, ahead):
     """What a new cluster that begins with each point of a block can gain from the points that come later."""
     best = {n: max((growing.join(cluster, n) for cluster in outside), default=-math.inf) for n in order}
     gains = []
@@ -936,7 +942,7 @@ def block_gains(growing, outside, order, near, ahead):
     return gains
 
 
-def block_choice(growing, clusters, n, gain, is_last):
+def joint_choice(growing, clusters, n, gain, is_last):
     """The probabilities of the choices of a point, the log of the sum that they are of, and b."""
     if not clusters:
         return [1.0], 0.0, 0.0
@@ -954,21 +960,21 @@ def put(clusters, k, n):
     return [[*c, n] if i == k else c for i, c in enumerate(clusters)] + ([[n]] if k == len(clusters) else [])
 
 
-def block_ways(growing, labels, order, near, ahead=8, log_error=0.0):
+def joint_ways(growing, labels, order, near, ahead=8, log_error=0.0):
     """All ways of dealing out the points of a block: the partition, its probability, and its weight.
 
     An error in the weight of ways that open clusters breaks the update.
     """
     outside = [[n for n in cluster if n not in order] for cluster in clusters(labels)]
     outside = [cluster for cluster in outside if cluster]
-    gains = block_gains(growing, outside, order, near, ahead)
+    gains = joint_gains(growing, outside, order, near, ahead)
 
     def go(t, now, q, log_w):
         if t == len(order):
             found = {n: k for k, cluster in enumerate(now) for n in cluster}
             yield canonical([found[n] for n in range(len(labels))]), q, math.exp(log_w)
             return
-        p, total, boost = block_choice(growing, now, order[t], gains[t], t == len(order) - 1)
+        p, total, boost = joint_choice(growing, now, order[t], gains[t], t == len(order) - 1)
         for k in range(len(p)):
             opened = boost + log_error if k == len(now) and now else 0.0
             yield from go(t + 1, put(now, k, order[t]), q * p[k], log_w + total - opened)
@@ -981,7 +987,7 @@ def block_matrix(growing, states, order, near, tries, **how):
     number = {state: s for s, state in enumerate(states)}
     matrix = np.zeros((len(states), len(states)))
     for state, s in number.items():
-        ways = block_ways(growing, state, order, near, **how)
+        ways = joint_ways(growing, state, order, near, **how)
         present = next(w for partition, _, w in ways if partition == state)
         for chosen in product(ways, repeat=tries):
             probability = math.prod(q for _, q, _ in chosen)
@@ -993,7 +999,7 @@ def block_matrix(growing, states, order, near, tries, **how):
     return matrix
 
 
-def block_deal(growing, labels, order, near, key, names=None, ahead=8):
+def joint_deal(growing, labels, order, near, key, names=None, ahead=8):
     """The way of dealing that these bits stand for, as clusters outside of the block and then opened ones; log w.
 
     Without names, choices are drawn one after another; with a name for each cluster of points outside of the block, by
@@ -1002,9 +1008,9 @@ def block_deal(growing, labels, order, near, key, names=None, ahead=8):
     outside = [[n for n in cluster if n not in order] for cluster in clusters(labels)]
     now = [cluster for cluster in outside if cluster]
     count, opened, log_w = len(now), [], 0.0
-    gains = block_gains(growing, now, order, near, ahead)
+    gains = joint_gains(growing, now, order, near, ahead)
     for t, n in enumerate(order):
-        p, total, boost = block_choice(growing, now, n, gains[t], t == len(order) - 1)
+        p, total, boost = joint_choice(growing, now, n, gains[t], t == len(order) - 1)
         bits = bits_of(key, t)
         if names is None:
             k = draw(p, uniform_of(bits, 0) * sum(p))

@@ -43,8 +43,8 @@ class Network:
                 a, b = self.beta
                 total += naive_log_beta(a + e, b + pairs - e) - naive_log_beta(a, b)
             else:
-                # The mean number of edges is exponential with mean `rate`: the integral of w^e exp(-w) over its law,
-                # with twice w inside a block.
+                # The mean number of edges is exponential with mean `rate`: the integral of w^e exp(-w) over its
+                # distribution, with twice w inside a block.
                 total += math.lgamma(e + 1) - math.log(self.rate) - (e + 1) * math.log(1 + 1 / self.rate)
                 total += e * math.log(2.0) if r == s else 0.0
         for r in blocks if self.kind != "bernoulli" else []:
@@ -132,7 +132,7 @@ def move(network, log_size, labels, i, j, u, order, uniforms, scans, pinned=()):
 
 
 def scan_matrix(network, log_size, begun, members, i, j):
-    """Transition matrix of a scan between all ways of dealing the members out, and the law of the first dealing."""
+    """Transition matrix of a scan between all ways of dealing members out, and the distribution of the first one."""
     ways = 2 ** len(members)
     matrix, first = np.zeros((ways, ways)), np.zeros(ways)
 
@@ -221,7 +221,7 @@ def expected_edges(network, labels, u, v):
         of_u, of_v = network.degrees[u] + 1, network.degrees[v] + 1
         if r != s:
             share = of_u / own[r] * of_v / own[s]
-        else:  # moments of a Dirichlet law
+        else:  # moments of a Dirichlet distribution
             share = of_u * (of_v + (u == v)) / (own[r] * (own[r] + 1))
     return edges * share * (2 if r == s else 1) * (0.5 if u == v else 1.0)
 

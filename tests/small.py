@@ -1,4 +1,4 @@
-"""Targets of at most five points, each with the density of its law written down independently."""
+"""Targets of at most five points, each with the density of its distribution written down independently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Block models of six vertices, each with its joint law written down independently."""
+"""Block models of six vertices, each with its joint distribution written down independently."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ import numpy as np
 from copartition.results.store import Store
 
 
-def without(path, *numbers):
+def without(path, *indices):
     """Leave some replicates out of a store, as if the run had been interrupted while these were under way."""
     old = Store(path)
     outcomes, description = old.read(), old.description
     old.close()
     path.unlink()
-    kept = ~np.isin(outcomes.indices, numbers)
+    kept = ~np.isin(outcomes.indices, indices)
     new = Store(path, description)
     new.append(type(outcomes)(*[array[kept] for array in outcomes[:6]]))
     new.close()

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from copartition.diagnostics import bounds
@@ -42,18 +42,18 @@ def test_bounds_are_those_of_the_definition(lag):
 
 def exact_distances(target, density, times):
     """Total variation and Wasserstein distance (Hamming) of a chain started in one cluster, at these times."""
-    states, law = naive.law(density, target.n_points)
-    states = [state for state, p in zip(states, law, strict=True) if p > 0]
-    law = law[law > 0]
-    matrix = laws.sweep_matrix(target, states)
+    states, distribution = naive.distribution(density, target.n_points)
+    states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
+    distribution = distribution[distribution > 0]
+    matrix = distributions.sweep_matrix(target, states)
     start = tuple(target.start_labels(target.default_start).tolist())
     now = np.zeros(len(states))
     now[states.index(naive.canonical(start))] = 1.0
     costs = np.array([[naive.hamming(a, b) for b in states] for a in states], dtype=float)
     tv, w1 = [], []
     for _ in range(times):
-        tv.append(0.5 * np.abs(now - law).sum())
-        w1.append(ot.emd2(now / now.sum(), law / law.sum(), costs))
+        tv.append(0.5 * np.abs(now - distribution).sum())
+        w1.append(ot.emd2(now / now.sum(), distribution / distribution.sum(), costs))
         now = now @ matrix
     return np.array(tv), np.array(w1)
 

@@ -206,7 +206,7 @@ def test_other_files(tmp_path, table):
         (
             "x,y\n1.5,2\n2,3.5\n4,1\n",
             ["--functional", "hyperparameters"],
-            "hyperparameters needs a target with unknown numbers",
+            "hyperparameters needs a target with unknown hyperparameters",
         ),
         ("x,y\n1.5,2\n2,3\n", ["--prior", "best"], "--prior must be dp, py, mfm, finite, got 'best'"),
         ("x,y\n1.5,2\n2,3\n", ["--discount", "0.5"], "--discount goes with --prior py, not with dp"),

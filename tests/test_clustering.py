@@ -70,17 +70,19 @@ def test_probabilities_against_enumeration(replicates):
     c = cp.cluster(make()[0], seed=3, effort=0.05)
     assert c.grade == "unbiased"
     assert len(c.draws.run.values) >= replicates
-    states, law = naive.law(density, 5)
+    states, distribution = naive.distribution(density, 5)
     count = np.array([max(state) + 1 for state in states])
     for k, p in c.n_clusters.items():
-        assert abs(p - law[count == k].sum()) <= 4.5 * c.n_clusters_stderr[k] + 1e-3
+        assert abs(p - distribution[count == k].sum()) <= 4.5 * c.n_clusters_stderr[k] + 1e-3
     for n in range(5):
         for r in range(len(c.sizes)):
             members = [m for m in range(5) if c.labels[m] == r and m != n]
             if not members:
                 continue
             together = np.array([np.mean([state[m] == state[n] for m in members]) for state in states])
-            assert abs(c.probabilities[n, r] - law @ together) <= 0.06  # precision asked for: 0.04 / sqrt(effort)
+            assert (
+                abs(c.probabilities[n, r] - distribution @ together) <= 0.06
+            )  # precision asked for: 0.04 / sqrt(effort)
 
 
 def test_consensus_of_a_clustering(easy):
@@ -259,7 +261,7 @@ def test_chains_go_on_exactly_where_they_stopped():
     """Cut into pieces or not, a chain with unknown hyperparameters has the same sequence of states."""
     target = cp.Mixture(EASY[::5], component_for(recognise(EASY[::5]).columns, "full"))
     step = bind(target, read_step(target))
-    state = chains.State(np.zeros(10, dtype=np.int64), target.model.numbers.copy())
+    state = chains.State(np.zeros(10, dtype=np.int64), target.model.hyperparameters.copy())
     whole = chains.Stretch(target, step, (state,), 6, 6, 1, 0)
     random = chains.stream(1, chains.PART, 0, 0)
     batch, _ = whole.run([0], chains.Pause())
@@ -271,7 +273,7 @@ def test_chains_go_on_exactly_where_they_stopped():
             own = target.of_chain()
             chain = chains.resumed(own, chains.State(found[-1][0], found[-1][1]))
         chain = chains.advance_by(own, step.stepper(own), chain, random, 1, chains.Chunks(10), chains.Pause())
-        found.append((chains.renumbered(chain.labels, own).astype(np.int64), own.model.numbers.copy()))
+        found.append((chains.renumbered(chain.labels, own).astype(np.int64), own.model.hyperparameters.copy()))
     assert np.array_equal(labels, [one for one, _ in found])
     assert np.array_equal(values, [one for _, one in found])
 

@@ -163,8 +163,8 @@ def test_numbers_of_clusters_are_bars_with_intervals_and_the_prior(ax):
     plots.n_clusters(c, ax=ax, posterior=c.posterior)
     import copartition as cp
 
-    law = cp.prior_n_clusters(c.posterior.prior, c.posterior.n_points)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), law[3:6])
+    distribution = cp.prior_n_clusters(c.posterior.prior, c.posterior.n_points)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), distribution[3:6])
 
 
 @pytest.mark.parametrize("plot", [plots.clusters, plots.profile, plots.n_clusters])

@@ -23,8 +23,8 @@ def pd():
     return pytest.importorskip("pandas")
 
 
-def law_of(target):
-    """The conditional laws of all points at two partitions, as one list."""
+def distribution_of(target):
+    """The conditional distributions of all points at two partitions, as one list."""
     count = target.n_points
     states = [np.arange(count) % 2, np.zeros(count, dtype=int)]
     return np.concatenate([cp.conditional(target, state, n) for state in states for n in range(count)])
@@ -34,7 +34,7 @@ def assert_same(data, other, component):
     """Two forms of the same data give the same model, to the last bit."""
     first, second = (cp.Mixture(one, component, DP) for one in (data, other))
     assert first.fingerprint == second.fingerprint
-    assert np.array_equal(law_of(first), law_of(second))
+    assert np.array_equal(distribution_of(first), distribution_of(second))
 
 
 # --- forms of data ---------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_categories_that_are_declared_count_though_none_was_seen(pd):
 
 
 def test_a_column_that_lacks_no_cell_is_not_slowed_down_by_others_that_do():
-    """Complete columns are a block of their own; the law is the same as if all were treated alike."""
+    """Complete columns are a column group of their own; the distribution is the same as if all were treated alike."""
     complete = cp.Mixture([[0.5, 1.0], [1.5, 0.0], [2.5, 7.0]], NIG, DP)
     half = cp.Mixture([[0.5, 1.0], [1.5, None], [2.5, 7.0]], NIG, DP)
     assert complete.model.integers[0] == 1
@@ -174,10 +174,12 @@ def test_columns_by_name_by_number_and_in_any_order(pd):
     assert_same(frame, frame.to_numpy(), cp.Columns(by_number))
     for same in (by_number, [(np.array([0, 1]), NIW), *by_number[1:]], [(("height", 1), NIW), *parts[1:]]):
         assert by_name.fingerprint == cp.Mixture(frame, cp.Columns(same), DP).fingerprint
-    law = law_of(by_name)
-    np.testing.assert_allclose(law_of(cp.Mixture(frame, cp.Columns(parts[::-1]), DP)), law, rtol=1e-12)
+    distribution = distribution_of(by_name)
+    np.testing.assert_allclose(
+        distribution_of(cp.Mixture(frame, cp.Columns(parts[::-1]), DP)), distribution, rtol=1e-12
+    )
     mixed_up = frame[["n", "sort", "height", "weight"]].assign(more="unused")
-    np.testing.assert_allclose(law_of(cp.Mixture(mixed_up, cp.Columns(parts), DP)), law, rtol=1e-12)
+    np.testing.assert_allclose(distribution_of(cp.Mixture(mixed_up, cp.Columns(parts), DP)), distribution, rtol=1e-12)
     names = [names for names, _ in by_name.component.parts]
     assert names == [["height", "weight"], ["sort"], ["n"]]
     said = by_name.assumptions()
@@ -187,12 +189,12 @@ def test_columns_by_name_by_number_and_in_any_order(pd):
 
 @pytest.mark.plain
 def test_parts_are_as_if_each_column_had_its_own(pd):
-    """One part for two columns, or a part for each, is the same law where columns are independent."""
+    """One part for two columns, or a part for each, is the same distribution where columns are independent."""
     frame = table(pd)
     together = cp.Columns([(["height", "weight"], NIG), ("n", cp.Poisson())])
     apart = cp.Columns([("height", NIG), ("weight", NIG), ("n", cp.Poisson())])
-    laws = [law_of(cp.Mixture(frame, component, DP)) for component in (together, apart)]
-    np.testing.assert_allclose(*laws, rtol=1e-12)
+    distributions = [distribution_of(cp.Mixture(frame, component, DP)) for component in (together, apart)]
+    np.testing.assert_allclose(*distributions, rtol=1e-12)
 
 
 def test_a_component_is_not_changed_by_the_data_it_meets(pd):
@@ -362,7 +364,10 @@ WRONG = {
         lambda pd: (FRAME, cp.Columns([("z", NIG)])),
         r"columns must be of the data \(x, y\), got 'z'",
     ),
-    "unknown number": (lambda pd: (FRAME, cp.Columns([([0, 2], NIG)])), r"columns must be of the data \(x, y\), got 2"),
+    "unknown hyperparameter": (
+        lambda pd: (FRAME, cp.Columns([([0, 2], NIG)])),
+        r"columns must be of the data \(x, y\), got 2",
+    ),
     "counted from the end": (lambda pd: (FRAME, cp.Columns([(-1, NIG)])), r"columns must be of the data .*, got -1"),
     "name without a frame": (
         lambda pd: ([[1.0, 2.0]], cp.Columns([("x", NIG)])),
@@ -435,7 +440,7 @@ def test_data_that_do_not_fit_are_refused_in_one_sentence(name, pd):
         (lambda: cp.PitmanYor(1.0, -0.1), "discount must be a number from 0 to below 1, got -0.1"),
         (
             lambda: cp.MixtureOfFiniteMixtures(1.0, scipy.stats.poisson(3)),
-            "n_components must be a law on 1, 2, ..., got .* which may be 0 or less",
+            "n_components must be a distribution on 1, 2, ..., got .* which may be 0 or less",
         ),
         (
             lambda: cp.sample(

@@ -39,10 +39,10 @@ VALUES = np.arange(2000.0)
 
 def test_kernels_are_pickled_by_name():
     target, _ = small.scalar()
-    assert pickle.loads(pickle.dumps(target.law.log_predictive)) is target.law.log_predictive
+    assert pickle.loads(pickle.dumps(target.hooks.log_predictive)) is target.hooks.log_predictive
     again = pickle.loads(pickle.dumps(target))
     assert np.array_equal(cp.conditional(again, [0] * 5, 2), cp.conditional(target, [0] * 5, 2))
-    assert repr(target.law.log_predictive) == "<kernel copartition.targets.gaussian.isotropic>"
+    assert repr(target.hooks.log_predictive) == "<kernel copartition.targets.gaussian.isotropic>"
 
 
 def test_importing_compiles_nothing_and_needs_no_numba():
@@ -445,12 +445,12 @@ LOOK = """
     compiled, translate = [], parts.translate
     parts.translate = lambda one: (compiled.append(repr(one)), translate(one))[1]
     target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    law = cp.conditional(target, [0, 0, 1], 1)
+    distribution = cp.conditional(target, [0, 0, 1], 1)
     prepare(common, distances)
     used = [one for one in gc.get_objects() if isinstance(one, Kernel) and one._address]
     print(json.dumps({
         "file": cp.__file__,
-        "law": law.tolist(),
+        "distribution": distribution.tolist(),
         "used": [repr(one) for one in used],
         "compiled": [repr(one) for one in used if repr(one) in compiled],
         "matched": str(matched.file),
@@ -489,7 +489,9 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
         for name in ("targets.gaussian.isotropic", "couplings.common.common", "functionals.distance.distances")
     )
     first = look()
-    assert {isotropic, common, distances, "<kernel copartition.core.steps.conditional_law>"} <= {*first["used"]}
+    assert {isotropic, common, distances, "<kernel copartition.core.steps.conditional_distribution>"} <= {
+        *first["used"]
+    }
     assert {*first["compiled"]} == {*first["used"]}
     again = look()
     assert again == first | {"compiled": []}
@@ -503,11 +505,11 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     edited = look(("targets/gaussian.py", "weights[k] = table[size, 0] - table[size, 2] * squares", "weights[k] = 0.0"))
     assert isotropic in edited["compiled"]
     assert all(name.startswith("<kernel copartition.targets.gaussian.") for name in edited["compiled"])
-    np.testing.assert_allclose(edited["law"], [1 / 3, 1 / 3, 1 / 3])
+    np.testing.assert_allclose(edited["distribution"], [1 / 3, 1 / 3, 1 / 3])
     assert edited["matched"] == first["matched"]
     back = look()  # Numba itself takes other kernels of an edited file for new ones
     assert isotropic not in back["compiled"]
-    assert back["law"] == first["law"]
+    assert back["distribution"] == first["distribution"]
 
     # A function that a functional calls, and one of a coupling.
     assert look(("functionals/distance.py", "return size * size", "return size + size"))["compiled"] == [distances]
@@ -528,7 +530,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     edited = look(("core/clusters.py", "SWEEPS_BETWEEN_REBUILDS = 64", "SWEEPS_BETWEEN_REBUILDS = 65"))
     assert {*edited["compiled"]} == {*first["used"]}
     assert len([*edition.parent.iterdir()]) == 2
-    assert edited["law"] == first["law"]
+    assert edited["distribution"] == first["distribution"]
 
 
 WAIT = """
@@ -627,8 +629,8 @@ def test_compiled_kernels_are_kept_on_disk():
 
 
 def test_what_is_decorated_is_a_kernel():
-    assert isinstance(small.scalar()[0].law.log_predictive, Kernel)
-    assert "prior precision" in small.scalar()[0].law.log_predictive.__doc__
+    assert isinstance(small.scalar()[0].hooks.log_predictive, Kernel)
+    assert "prior precision" in small.scalar()[0].hooks.log_predictive.__doc__
 
 
 # --- what is handed over ---------------------------------------------------------------------------------------------
@@ -651,22 +653,22 @@ def test_arrays_of_another_type_are_refused(labels, message):
     """Machine code would read their memory as if they were of its own."""
     target, _ = small.scalar()
     chain = chain_at(target, np.zeros(5, dtype=np.int64))
-    steps.reset_chain(target.model, target.law, chain, LABELS)
+    steps.reset_chain(target.model, target.hooks, chain, LABELS)
     with pytest.raises(TypeError, match=message):
-        steps.reset_chain(target.model, target.law, chain, labels)
+        steps.reset_chain(target.model, target.hooks, chain, labels)
     assert chain.labels.tolist() == LABELS.tolist()
 
 
 def test_arrays_inside_states_are_checked_too():
     target, _ = small.diagonal()
     chain = chain_at(target, LABELS)
-    model, law, random, progress = target.model, target.law, np.zeros(4, dtype=np.uint64), new_progress()
+    model, hooks, random, progress = target.model, target.hooks, np.zeros(4, dtype=np.uint64), new_progress()
     room = room_for(target)
     narrow = room._replace(sides=room.sides._replace(sums=room.sides.sums.astype(np.float32)))
 
-    def call(model=model, chain=chain, room=room, law=law):
+    def call(model=model, chain=chain, room=room, hooks=hooks):
         stepper = Stepper((sweep_alone, split_merge_alone), (Room(), room), 2, 2)
-        return steps.make_steps(model, law, chain, stepper, random, progress, 0)
+        return steps.make_steps(model, hooks, chain, stepper, random, progress, 0)
 
     assert call() == 0
     for wrong in (
@@ -677,16 +679,16 @@ def test_arrays_inside_states_are_checked_too():
     ):
         with pytest.raises(TypeError, match=r"A kernel takes \d dimension"):
             call(**wrong)
-    with pytest.raises(TypeError, match="A kernel takes a Law, got Model"):
-        call(law=model)
+    with pytest.raises(TypeError, match="A kernel takes a Hooks, got Model"):
+        call(hooks=model)
     with pytest.raises(TypeError, match="has another signature than what calls it"):
-        call(law=law._replace(log_predictive=law.log_merge))
+        call(hooks=hooks._replace(log_predictive=hooks.log_merge))
     with pytest.raises(TypeError, match="is called by Python, and cannot be passed to kernels"):
-        call(law=law._replace(log_predictive=steps.make_steps))
+        call(hooks=hooks._replace(log_predictive=steps.make_steps))
     with pytest.raises(TypeError, match=r"<kernel copartition.core.steps.make_steps> takes 7 arguments, got 2"):
         steps.make_steps(model, chain)
     with pytest.raises(TypeError, match="is called by kernels only"):
-        law.log_predictive(model, chain, 1, 0)
+        hooks.log_predictive(model, chain, 1, 0)
 
 
 def test_states_are_pickled_without_the_addresses_of_this_process():
@@ -737,7 +739,7 @@ def test_enumerations_and_vectorised_functions_are_part_of_the_hash():
 
 
 def test_made_kernels_are_made_once_pickled_by_their_arguments_and_cached_under_names_of_their_own():
-    from copartition.targets.blocks import wishart_predictive
+    from copartition.targets.column_groups import wishart_predictive
 
     two, three = wishart_predictive(2), wishart_predictive(3)
     assert wishart_predictive(2) is two

@@ -1,4 +1,7 @@
-"""Components: their laws against densities written down independently, under every prior; hard numbers; densities."""
+"""Components: their distributions against densities written down independently, under every prior; hard numbers.
+
+Densities.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import pytest
 from scipy.special import multigammaln
 
 import copartition as cp
-import laws
+import distributions
 import naive
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
@@ -25,12 +28,12 @@ from copartition.core.compiling import kernel
 from copartition.core.conditional import weigh
 from copartition.core.random import stream
 from copartition.core.starts import begin_drawn, begin_signature
-from copartition.core.state import Chain, Law, Model
+from copartition.core.state import Chain, Hooks, Model
 from copartition.core.status import DONE
 from copartition.core.steps import log_weights
 from copartition.core.types import Function, float2, int2, int64, uint1, void
 from copartition.functionals import bind_all, evaluate_at
-from test_priors import PRIORS, joint_law
+from test_priors import PRIORS, joint_distribution
 from test_split_merge import log_merge_kernel
 from test_sweeps import chi_square_is_plausible
 
@@ -69,7 +72,7 @@ def niw(size):
 
 
 def nig():
-    """Columns 0, 3 and the last ones are alike: blocks of 1, 1 and 20 columns."""
+    """Columns 0, 3 and the last ones are alike: column groups of 1, 1 and 20 columns."""
     mean = np.linspace(-1, 1, 22)
     weight, shape = np.full(22, 0.3), np.full(22, 1.7)
     weight[1], shape[2] = 2.0, 0.9
@@ -157,7 +160,10 @@ def known_wide():
 
 
 def mixed():
-    """All kinds in one table, cells missing in some, two blocks of unknown covariances; one column is not used."""
+    """All kinds in one table, cells missing in some, two column groups of unknown covariances.
+
+    One column is not used.
+    """
     noise, spread = covariance(2), 2.0 * covariance(2) + np.eye(2)
     first, second = niw(2), niw(1)
     component = cp.Columns(
@@ -173,17 +179,17 @@ def mixed():
             (11, cp.Gaussian(0.8, 1.9, 0.4)),
         ]
     )
-    numbers = NUMBERS.tolist()
+    hyperparameters = NUMBERS.tolist()
     gaps = [None, 0.3, -1.2, None, 0.8]
     words, answers, counts = ["x", "y", "x", None, "z"], [True, None, False, True, True], [3, 0, 1, None, 9]
     rows = [
         [
-            *numbers[n][:2],
+            *hyperparameters[n][:2],
             gaps[n],
             words[n],
             answers[n],
             counts[n],
-            *numbers[n][2:5],
+            *hyperparameters[n][2:5],
             gaps[n - 1],
             "no use",
             gaps[n - 2],
@@ -203,7 +209,7 @@ def mixed():
 
 
 def mixed_cluster(rows, noise, spread, niws):
-    def numbers(*columns):
+    def hyperparameters(*columns):
         return np.array([[row[j] for j in columns] for row in rows], dtype=float)
 
     gamma = partial(naive.gamma_column, mean=0.1, weight=0.4, shape=1.1, scale=0.8)
@@ -216,9 +222,9 @@ def mixed_cluster(rows, noise, spread, niws):
         11: partial(naive.known_column, noise_sd=0.8, mean_sd=1.9, mean=0.4),
     }
     return naive.independent_parts(
-        niws[0].log_cluster(numbers(0, 1)),
-        niws[1].log_cluster(numbers(8)),
-        naive.GaussianMixture(numbers(7, 6), noise, spread, np.array([0.3, -0.2]), 1.0).log_cluster,
+        niws[0].log_cluster(hyperparameters(0, 1)),
+        niws[1].log_cluster(hyperparameters(8)),
+        naive.GaussianMixture(hyperparameters(7, 6), noise, spread, np.array([0.3, -0.2]), 1.0).log_cluster,
         naive.independent_columns([[row[j] for j in columns] for row in rows], list(columns.values())),
     )
 
@@ -237,8 +243,8 @@ STATES = naive.all_partitions(5)
 
 
 @cache
-def prior_law(name, n):
-    return joint_law(PRIORS[name][1], n)
+def prior_distribution(name, n):
+    return joint_distribution(PRIORS[name][1], n)
 
 
 @cache
@@ -250,18 +256,21 @@ def case_of(name):
 def log_densities(name, prior):
     """Log densities of all partitions of five points."""
     _, log_cluster = case_of(name)
-    law = prior_law(prior, 5)
+    distribution = prior_distribution(prior, 5)
     clusters = {state: sum(log_cluster(tuple(c)) for c in naive.clusters(state)) for state in STATES}
-    return {state: math.log(law[state]) + clusters[state] if law[state] > 0 else -math.inf for state in STATES}
+    return {
+        state: math.log(distribution[state]) + clusters[state] if distribution[state] > 0 else -math.inf
+        for state in STATES
+    }
 
 
-# --- laws ------------------------------------------------------------------------------------------------------------
+# --- distributions ---------------------------------------------------------------------------------------------------
 
 
-@kernel(void(Model, Law, Chain, int2, float2))
-def conditional_laws(model, law, chain, tasks, out):
-    """Write the conditional law of a point for each row of tasks: the point, then the labels of all."""
-    m, functions, c = model, law, chain
+@kernel(void(Model, Hooks, Chain, int2, float2))
+def conditional_distributions(model, hooks, chain, tasks, out):
+    """Write the conditional distribution of a point for each row of tasks: the point, then the labels of all."""
+    m, functions, c = model, hooks, chain
     for row in range(len(tasks)):
         reset(m, functions, c, tasks[row][1:])
         take_out(m, c, tasks[row, 0])
@@ -287,7 +296,7 @@ def tasks_of(logs):
 @pytest.mark.plain
 @pytest.mark.parametrize("prior", ALL_PRIORS)
 @pytest.mark.parametrize("name", CASES)
-def test_conditional_laws_of_every_component_under_every_prior(name, prior):
+def test_conditional_distributions_of_every_component_under_every_prior(name, prior):
     """For all partitions of five points and every point, which is alone or with others at first."""
     case, _ = case_of(name)
     target = cp.Mixture(case.rows, case.component, PRIORS[prior][0])
@@ -295,12 +304,12 @@ def test_conditional_laws_of_every_component_under_every_prior(name, prior):
     tasks = tasks_of(logs)
     found = np.zeros((len(tasks), 6))
     rows = np.array([[n, *arranged(state, n)] for state, n, _ in tasks])
-    conditional_laws(target.model, target.law, chain_at(target, np.zeros(5, dtype=np.int64)), rows, found)
-    for (_, _, placed), law in zip(tasks, found, strict=True):
+    conditional_distributions(target.model, target.hooks, chain_at(target, np.zeros(5, dtype=np.int64)), rows, found)
+    for (_, _, placed), distribution in zip(tasks, found, strict=True):
         after = np.array([logs[one] for one in placed])
         expected = np.exp(after - after.max())
-        np.testing.assert_allclose(law[: len(placed)], expected / expected.sum(), rtol=2e-11, atol=1e-17)
-        assert not law[len(placed) :].any()
+        np.testing.assert_allclose(distribution[: len(placed)], expected / expected.sum(), rtol=2e-11, atol=1e-17)
+        assert not distribution[len(placed) :].any()
     state, n, placed = tasks[len(tasks) // 2]
     np.testing.assert_allclose(cp.conditional(target, state, n), found[len(tasks) // 2, : len(placed)], rtol=1e-14)
 
@@ -324,7 +333,7 @@ def test_merges_have_the_ratio_of_densities_and_moves_are_possible(name, rng):
         chain = chain_at(target, np.array(state))
         for a, b in combinations(naive.clusters(state), 2):
             exact = log_cluster(tuple(sorted(a + b))) - log_cluster(tuple(a)) - log_cluster(tuple(b))
-            found = log_merge_kernel(target.model, target.law, chain, state[a[0]], state[b[0]])
+            found = log_merge_kernel(target.model, target.hooks, chain, state[a[0]], state[b[0]])
             assert found == pytest.approx(exact, abs=1e-9, rel=1e-12)
     assert objection_to_moves(target) == ""
 
@@ -334,9 +343,9 @@ def test_functions_made_for_one_table_say_the_same(monkeypatch, name):
     """Where there are many points a function is compiled for the table; here for five."""
     case, _ = case_of(name)
     usual = cp.Mixture(case.rows, case.component, cp.DirichletProcess(0.7))
-    monkeypatch.setattr("copartition.targets.blocks.MANY_POINTS", 1)
+    monkeypatch.setattr("copartition.targets.column groups.MANY_POINTS", 1)
     own = cp.Mixture(case.rows, case.component, cp.DirichletProcess(0.7))
-    assert own.law.log_predictive is not usual.law.log_predictive
+    assert own.hooks.log_predictive is not usual.hooks.log_predictive
     for state in STATES[::3]:
         for n in range(5):
             np.testing.assert_allclose(cp.conditional(own, state, n), cp.conditional(usual, state, n), rtol=1e-12)
@@ -345,15 +354,15 @@ def test_functions_made_for_one_table_say_the_same(monkeypatch, name):
 # --- hard numbers ----------------------------------------------------------------------------------------------------
 
 
-@kernel(void(Model, Law, Chain, int2, float2))
-def visit(model, law, chain, visits, out):
+@kernel(void(Model, Hooks, Chain, int2, float2))
+def visit(model, hooks, chain, visits, out):
     """Take points out one after another and put each into a given cluster; write what is said of it in between."""
-    m, functions, c = model, law, chain
+    m, functions, c = model, hooks, chain
     for row in range(len(visits)):
         n = visits[row, 0]
         take_out(m, c, n)
         n_choices = choices(m, c)
-        law.log_predictive(m, c, n_choices, n)
+        hooks.log_predictive(m, c, n_choices, n)
         for k in range(n_choices):
             out[row, k] = chain.weights[k]
         put_in(m, functions, c, n, visits[row, 1])
@@ -381,7 +390,7 @@ def assert_visits_are_right(target, log_cluster, rng, error, often=(), relative=
         visits.append((n, int(rng.integers(min(len(clusters), 4)))))
         partition.put_in(*visits[-1])
     found = np.zeros((n_visits, count + 1))
-    visit(target.model, target.law, chain_at(target, np.array(start)), np.array(visits), found)
+    visit(target.model, target.hooks, chain_at(target, np.array(start)), np.array(visits), found)
     for row, exact in zip(found, expected, strict=True):
         constant = exact[-1] - row[len(exact) - 1] if relative else target.log_constant
         np.testing.assert_allclose(row[: len(exact)] + constant, exact, rtol=0.0, atol=error)
@@ -426,7 +435,10 @@ def exact_wishart(data, mean, weight, degrees, scale):
 
 
 def exact_gamma(data, mean, weight, shape, scale):
-    """In each column, a normal-inverse-gamma law is a normal-inverse-Wishart law; NaN is not there."""
+    """In each column, a normal-inverse-gamma distribution is a normal-inverse-Wishart distribution.
+
+    NaN is not there.
+    """
 
     def of_column(j):
         exact = exact_wishart(np.nan_to_num(data[:, [j]]), [mean[j]], weight, 2 * shape, [[2 * scale[j]]])
@@ -461,7 +473,10 @@ HARD = ["outliers", "outliers together", "duplicates", "constant columns", "far 
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("twice", [False, True])
 def test_unknown_covariances_of_hard_data(kind, twice, rng):
-    """Outliers 1e5 prior standard deviations away enter and leave; alone, or as one of two blocks of `Columns`."""
+    """Outliers 1e5 prior standard deviations away enter and leave.
+
+    Alone, or as one of two column groups of `Columns`.
+    """
     data = hard_data(kind, rng)
     half = np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.8, 1.0]]) * SDS[:, None]
     mean, weight, degrees, scale = np.zeros(3), 0.125, 4.5, half @ half.T
@@ -515,7 +530,7 @@ def test_products_over_many_columns_do_not_overflow(rng):
     log_cluster = naive.independent_columns(np.vstack([data, far]), columns)
     target = cp.Mixture(data, cp.NormalInverseGamma(0.0, 0.3, 1.5, 0.5), cp.DirichletProcess(1.0)).with_points(far)
     chain = chain_at(target, np.array([0, 0, 0, 1, 1, 1]))
-    log_weights(target.model, target.law, chain, 3, 6)
+    log_weights(target.model, target.hooks, chain, 3, 6)
     for k, members in enumerate(([0, 1, 2], [3, 4, 5], [])):
         exact = log_cluster([*members, 6]) - (log_cluster(members) if members else 0.0)
         assert chain.weights[k] + target.log_constant == pytest.approx(exact, rel=1e-12)
@@ -533,17 +548,17 @@ def test_products_over_many_known_columns_do_not_overflow(rng):
     log_cluster = naive.independent_columns(data, columns)
     target = cp.Mixture(data, cp.Gaussian(1.0, 1e6), cp.DirichletProcess(1.0))
     chain = chain_at(target, np.array([0, -1, 1, 1]))
-    log_weights(target.model, target.law, chain, 3, 1)
+    log_weights(target.model, target.hooks, chain, 3, 1)
     near, alone = log_cluster([0, 1]) - log_cluster([0]), log_cluster([1])
     assert chain.weights[0] - chain.weights[2] == pytest.approx(near - alone, abs=1e-3)  # the twin inverts a matrix
-    log_weights(target.model, target.law, chain, 3, 2)
+    log_weights(target.model, target.hooks, chain, 3, 2)
     alone = log_cluster([2])
     assert chain.weights[2] + target.log_constant == pytest.approx(alone, rel=1e-12)
     part = cp.Mixture(
         np.nan_to_num(data[1:]), cp.Columns([(range(40), cp.Gaussian(1.0, 1e6))]), cp.DirichletProcess(1.0)
     )
     chain = chain_at(part, np.array([0, -1, 0]))
-    log_weights(part.model, part.law, chain, 2, 1)
+    log_weights(part.model, part.hooks, chain, 2, 1)
     assert chain.weights[1] + part.log_constant == pytest.approx(alone, rel=1e-12)
     assert cp.conditional(target, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
 
@@ -564,8 +579,8 @@ def test_products_over_many_categories_stay_in_range(concentration, gaps, rng):
     if concentration < 1:
         assert_visits_are_right(target, log_cluster, rng, 1e-8)
     else:  # where the twin has no digits left
-        law, prior = cp.conditional(target, [0, 0, 1, 0, 2], 0), np.array([2, 1, 1, 1]) / 5
-        np.testing.assert_allclose(law, prior, rtol=1e-9)
+        distribution, prior = cp.conditional(target, [0, 0, 1, 0, 2], 0), np.array([2, 1, 1, 1]) / 5
+        np.testing.assert_allclose(distribution, prior, rtol=1e-9)
 
 
 @pytest.mark.plain
@@ -650,9 +665,9 @@ def test_a_prior_that_is_left_out_learns_its_concentration():
     given = cp.Mixture(data, cp.NormalInverseGamma(), cp.DirichletProcess(cp.Gamma(2, 4)))
     known = cp.Mixture(data, cp.NormalInverseGamma(), cp.DirichletProcess(0.5))
     assert repr(left_out.prior) == "DirichletProcess(alpha=Gamma(2, 4))"
-    law = cp.conditional(left_out, [0, 0, 1, 1], 0)
-    assert np.array_equal(law, cp.conditional(given, [0, 0, 1, 1], 0))
-    assert not np.allclose(law, cp.conditional(known, [0, 0, 1, 1], 0), rtol=1e-3)
+    distribution = cp.conditional(left_out, [0, 0, 1, 1], 0)
+    assert np.array_equal(distribution, cp.conditional(given, [0, 0, 1, 1], 0))
+    assert not np.allclose(distribution, cp.conditional(known, [0, 0, 1, 1], 0), rtol=1e-3)
 
 
 # --- densities of the next point -------------------------------------------------------------------------------------
@@ -660,7 +675,7 @@ def test_a_prior_that_is_left_out_learns_its_concentration():
 
 def density_at(target, grid, state):
     bound, functionals = bind_all(target, [cp.predictive_density(grid)])
-    return evaluate_at(bound.model, bound.law, functionals, chain_at(bound, np.array(state)))
+    return evaluate_at(bound.model, bound.hooks, functionals, chain_at(bound, np.array(state)))
 
 
 @pytest.mark.plain
@@ -672,12 +687,12 @@ def test_density_of_the_next_point(name, prior):
     target = cp.Mixture(case.rows, case.component, PRIORS[prior][0])
     rows = all_rows(name)
     log_cluster = cache(case.log_cluster(np.array(rows) if isinstance(case.rows, np.ndarray) else rows))
-    law = prior_law(prior, 6)
+    distribution = prior_distribution(prior, 6)
     for state in STATES[3::23]:
-        if law[(*state, 0)] == 0.0:
+        if distribution[(*state, 0)] == 0.0:
             continue
         clusters = [*naive.clusters(state), []]
-        weights = np.array([law[(*state, k)] for k in range(len(clusters))])
+        weights = np.array([distribution[(*state, k)] for k in range(len(clusters))])
         for g, found in enumerate(density_at(target, np.array(case.grid, dtype=object), state)):
             logs = [log_cluster((*c, 5 + g)) - (log_cluster(tuple(c)) if c else 0.0) for c in clusters]
             assert found == pytest.approx(weights @ np.exp(logs) / weights.sum(), rel=1e-9)
@@ -716,29 +731,29 @@ def test_grids_may_be_lists_and_data_frames_as_data_may():
 # --- draws from the prior, other processes ---------------------------------------------------------------------------
 
 
-@kernel(int64(Function(begin_signature), Model, Law, Chain, uint1, laws.Trips, int64))
-def draw_starts(begin, model, law, chain, random, trips, draws):
+@kernel(int64(Function(begin_signature), Model, Hooks, Chain, uint1, distributions.Trips, int64))
+def draw_starts(begin, model, hooks, chain, random, trips, draws):
     """Count the partitions of starts that are drawn from the prior; return how many were."""
     done = 0
     for _ in range(draws):
-        done += begin(model, law, chain, random, trips.start, trips.numbers[: len(chain.labels)]) == DONE
-        laws.count_trip(chain, trips)
+        done += begin(model, hooks, chain, random, trips.start, trips.hyperparameters[: len(chain.labels)]) == DONE
+        distributions.count_trip(chain, trips)
     return done
 
 
 @pytest.mark.parametrize("prior", ["dp", "dp_gamma", "py_negative", "py_gamma", "mfm", "mfm_geometric", "finite"])
-def test_starts_from_the_prior_have_its_law(prior):
+def test_starts_from_the_prior_have_its_distribution(prior):
     """200,000 draws of partitions of four points, with data that speak against most: false alarm 1e-5 each."""
     component = cp.NormalInverseWishart(0.0, 1.0, 3.0, [[0.01]])
     target = cp.Mixture([0.0, 0.1, 50.0, 90.0], component, PRIORS[prior][0])
-    trips = laws.trips_from(check_start(target, "prior").labels)
+    trips = distributions.trips_from(check_start(target, "prior").labels)
     chain = chain_at(target, np.zeros(4, dtype=np.int64))
     draws = 200_000
-    assert draw_starts(begin_drawn, target.model, target.law, chain, stream(6, 1), trips, draws) == draws
-    law = prior_law(prior, 4)
-    counts = trips.counts[laws.codes(list(law))]
+    assert draw_starts(begin_drawn, target.model, target.hooks, chain, stream(6, 1), trips, draws) == draws
+    distribution = prior_distribution(prior, 4)
+    counts = trips.counts[distributions.codes(list(distribution))]
     assert counts.sum() == draws
-    assert chi_square_is_plausible(counts, np.array(list(law.values())) * draws, 1e-5)
+    assert chi_square_is_plausible(counts, np.array(list(distribution.values())) * draws, 1e-5)
 
 
 class ByPoints:
@@ -763,12 +778,12 @@ def test_starts_are_drawn_from_priors_that_can_be_only():
         check_start(of_both[1], "prior")
 
 
-def test_tables_of_n_points_are_no_law_of_the_next_one():
+def test_tables_of_n_points_are_no_distribution_of_the_next_one():
     """The mistake that the two tests above are there for: weights for n points used for n + 1."""
     prior, _ = PRIORS["mfm_geometric"]
-    law = prior_law("mfm_geometric", 6)
+    distribution = prior_distribution("mfm_geometric", 6)
     weights = np.exp([*prior.log_size(5)[[2, 3]], prior.log_new(5)[2]])
-    exact = np.array([law[(0, 0, 1, 1, 1, k)] for k in range(3)])
+    exact = np.array([distribution[(0, 0, 1, 1, 1, k)] for k in range(3)])
     assert np.abs(weights / weights.sum() - exact / exact.sum()).max() > 1e-3
 
 
@@ -778,7 +793,7 @@ def test_components_go_to_other_processes(rng):
     for target in (cp.Mixture(data[:, :2], cp.NormalInverseWishart()), cp.Mixture(data, parts)):
         again = pickle.loads(pickle.dumps(target))
         assert again.fingerprint == target.fingerprint
-        assert again.law.log_predictive is target.law.log_predictive
+        assert again.hooks.log_predictive is target.hooks.log_predictive
         run = {"replicates": 6, "burn_in": 1, "min_sweeps": 4, "lag": 2, "seed": 3}
         here, there = (cp.estimate(target, cp.n_clusters(), executor=e, **run) for e in (None, "processes"))
         assert np.array_equal(here.values, there.values)

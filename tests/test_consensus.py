@@ -24,9 +24,9 @@ def of_draws(draws):
     return estimate_from(values, functionals=[about])
 
 
-def exact_loss(loss, states, law, similarity, labels):
+def exact_loss(loss, states, distribution, similarity, labels):
     if loss == "binder":
-        return naive.expected_binder(states, law, labels)
+        return naive.expected_binder(states, distribution, labels)
     return naive.vi_lower_bound(similarity, labels)
 
 
@@ -41,9 +41,9 @@ def long_estimate(name):
 def test_estimates_lead_to_the_exact_minimiser(name, loss):
     """From an unbiased run to the partition of least exact loss, or one as good within the run's error."""
     _, density = small.TARGETS[name]()
-    states, law = naive.law(density, 5)
-    similarity = naive.similarity(states, law)
-    losses = {state: exact_loss(loss, states, law, similarity, state) for state in states}
+    states, distribution = naive.distribution(density, 5)
+    similarity = naive.similarity(states, distribution)
+    losses = {state: exact_loss(loss, states, distribution, similarity, state) for state in states}
     found = cp.consensus(long_estimate(name), loss=loss)
     assert losses[tuple(found.labels.tolist())] == pytest.approx(min(losses.values()), abs=1e-9)
     if loss == "binder":
@@ -55,9 +55,11 @@ def test_estimates_lead_to_the_exact_minimiser(name, loss):
 def test_a_second_run_minimises_the_expected_variation_of_information_itself(name):
     """On `scalar` and `full` the minimiser of the bound is another partition, so the second run matters."""
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, 5)
+    states, distribution = naive.distribution(density, 5)
     expected = {
-        state: sum(p * naive.variation_of_information(state, other) for other, p in zip(states, law, strict=True))
+        state: sum(
+            p * naive.variation_of_information(state, other) for other, p in zip(states, distribution, strict=True)
+        )
         for state in states
     }
     settings = {"replicates": 5_000, "burn_in": 10, "min_sweeps": 100, "lag": 10}
@@ -164,10 +166,10 @@ def test_bad_input_is_refused(call, message):
 
 def exactly(density, labels):
     """What a consensus says of a clustering of five points, by enumeration."""
-    states, law = naive.law(density, 5)
-    similarity = naive.similarity(states, law)
+    states, distribution = naive.distribution(density, 5)
+    similarity = naive.similarity(states, distribution)
     found = naive.clusters(labels)
-    companions = law @ np.array([naive.memberships(state, labels) for state in states])
+    companions = distribution @ np.array([naive.memberships(state, labels) for state in states])
     companions = companions.reshape(5, len(found))
     alone = [len(found[k]) == 1 for k in labels]
     others = [np.delete(row, k) for row, k in zip(companions, labels, strict=True)]
@@ -178,7 +180,7 @@ def exactly(density, labels):
     pairs = np.triu_indices(5, 1)
     joined = naive.adjacency(labels)[pairs]
     both, either = np.zeros(2)
-    for state, p in zip(states, law, strict=True):
+    for state, p in zip(states, distribution, strict=True):
         drawn = naive.adjacency(state)[pairs]
         both, either = both + p * np.sum(joined & drawn), either + p * np.sum(joined | drawn)
     cohesion = [
@@ -186,11 +188,11 @@ def exactly(density, labels):
         for members in found
     ]
     return {
-        "vi": sum(p * naive.variation_of_information(labels, s) for s, p in zip(states, law, strict=True)),
-        "binder": naive.expected_binder(states, law, labels),
+        "vi": sum(p * naive.variation_of_information(labels, s) for s, p in zip(states, distribution, strict=True)),
+        "binder": naive.expected_binder(states, distribution, labels),
         "belongs": np.array(belongs),
         "cohesion": np.array(cohesion),
-        "disagreement": naive.expected_binder(states, law, labels) / 10,
+        "disagreement": naive.expected_binder(states, distribution, labels) / 10,
         "spread": 1 - both / either if either else 0.0,
     }
 

@@ -1,4 +1,7 @@
-"""Clusters that are known and kinds that never mix, for every kind of target: laws by enumeration, starts, refusals."""
+"""Clusters that are known and kinds that never mix, for every kind of target.
+
+Distributions by enumeration, starts, refusals.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pandas as pd
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import naive_networks
 import small
@@ -85,13 +88,13 @@ CASES = {
 @pytest.fixture(params=CASES)
 def case(request):
     target, density = CASES[request.param]()
-    states, law = naive.law(density, target.n_points)
-    possible = law > 0
-    return target, density, [state for state, one in zip(states, possible, strict=True) if one], law[possible]
+    states, distribution = naive.distribution(density, target.n_points)
+    possible = distribution > 0
+    return target, density, [state for state, one in zip(states, possible, strict=True) if one], distribution[possible]
 
 
 @pytest.mark.plain
-def test_conditional_laws_are_those_of_the_restricted_density(case):
+def test_conditional_distributions_are_those_of_the_restricted_density(case):
     target, density, states, _ = case
     for state in states:
         for n in range(target.n_points):
@@ -105,11 +108,11 @@ def test_conditional_laws_are_those_of_the_restricted_density(case):
 
 @pytest.mark.plain
 def test_the_restricted_density_is_invariant_under_a_sweep(case):
-    target, _, states, law = case
-    matrix = laws.sweep_matrix(target, states)
+    target, _, states, distribution = case
+    matrix = distributions.sweep_matrix(target, states)
     assert np.abs(matrix.sum(axis=1) - 1.0).max() < 1e-12
-    assert np.abs(law @ matrix - law).max() < 1e-12
-    # From everywhere to everywhere: the law is the only one that is invariant.
+    assert np.abs(distribution @ matrix - distribution).max() < 1e-12
+    # From everywhere to everywhere: the distribution is the only one that is invariant.
     assert np.linalg.matrix_power(matrix, 50).min() > 0.0
 
 
@@ -119,32 +122,35 @@ STEPS = {"sweep": (0, 0), "moves": (4, 0), "joint updates": (0, cp.JointUpdates(
 @pytest.mark.parametrize(
     ("name", "what"), [(name, what) for name in CASES for what in STEPS if what == "sweep" or "coloring" not in name]
 )
-def test_steps_lead_to_the_restricted_law(name, what):
-    """Steps from draws of the law lead to draws of the law: chi-square, false alarm 1e-5 each."""
+def test_steps_lead_to_the_restricted_distribution(name, what):
+    """Steps from draws of the distribution lead to draws of the distribution: chi-square, false alarm 1e-5 each."""
     target, density = CASES[name]()
-    states, law = naive.law(density, target.n_points)
+    states, distribution = naive.distribution(density, target.n_points)
     step = bind(target, resolve(target, cp.Step("path", *STEPS[what])))
-    started = np.round(60_000 * law)
+    started = np.round(60_000 * distribution)
     total = np.zeros(target.n_points**target.n_points, dtype=np.int64)
     for s, (state, count) in enumerate(zip(states, started, strict=True)):
         if count:
-            total += laws.counted_steps(target, state, step, stream(9, s), int(count))
-    counts = total[laws.codes(states)]
-    assert counts[law == 0].sum() == 0
+            total += distributions.counted_steps(target, state, step, stream(9, s), int(count))
+    counts = total[distributions.codes(states)]
+    assert counts[distribution == 0].sum() == 0
     assert chi_square_is_plausible(counts, started, 1e-5)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_estimates_are_unbiased(name):
-    """Law of the number of clusters and all pairs, with defaults: five standard errors, false alarm below 1e-4."""
+    """Distribution of the number of clusters and all pairs, with defaults.
+
+    Five standard errors, false alarm below 1e-4.
+    """
     target, density = CASES[name]()
-    states, law = naive.law(density, target.n_points)
-    most = max(max(state) + 1 for state, p in zip(states, law, strict=True) if p > 0)
+    states, distribution = naive.distribution(density, target.n_points)
+    most = max(max(state) + 1 for state, p in zip(states, distribution, strict=True) if p > 0)
     pairs = [(a, b) for a in range(target.n_points) for b in range(a + 1, target.n_points)]
     functionals = [cp.n_clusters(most), cp.co_clustering()]
     e = cp.estimate(target, functionals, replicates=1000, burn_in=3, min_sweeps=20, lag=3, seed=4)
     exact = np.zeros(len(e.mean))
-    for state, p in zip(states, law, strict=True):
+    for state, p in zip(states, distribution, strict=True):
         counts = [float(max(state) + 1 == k) for k in range(1, most + 1)] + [0.0]
         exact += p * np.array([*counts, *naive.together(state, pairs)])
     certain = e.stderr == 0.0
@@ -193,11 +199,11 @@ def test_chains_keep_to_the_constraint_for_long():
 
 def test_known_clusters_may_be_words_and_kinds_anything():
     words = cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN, known=["a", None, "b", "a"], kinds=["x", "x", "y", "x"])
-    numbers = cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN, known=[5, -1, 2, 5], kinds=[0, 0, 1, 0])
-    assert words.fingerprint == numbers.fingerprint
+    hyperparameters = cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN, known=[5, -1, 2, 5], kinds=[0, 0, 1, 0])
+    assert words.fingerprint == hyperparameters.fingerprint
     nothing_said = pd.array([5, pd.NA, 2, 5], dtype="Int64")
     assert cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN, known=nothing_said, kinds=[0, 0, 1, 0]).fingerprint == (
-        numbers.fingerprint
+        hyperparameters.fingerprint
     )
     free = cp.Mixture([0.0, 1.0, 2.0, 3.0], small.GAUSSIAN)
     assert free.fingerprint != words.fingerprint

@@ -1,4 +1,4 @@
-"""Couplings: their joint laws, computed exactly from the compiled functions for every pair of states."""
+"""Couplings: their joint distributions, computed exactly from the compiled functions for every pair of states."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 from scipy.optimize import linprog
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from copartition.chains.chain import chain_at
-from copartition.core.steps import conditional_law
+from copartition.core.steps import conditional_distribution
 from copartition.couplings import check_coupling
 
 NAIVE = {"independent": naive.independent, "common": naive.common, "maximal": naive.maximal}
 
 
 def support(target, density):
-    states, law = naive.law(density, target.n_points)
-    return [state for state, p in zip(states, law, strict=True) if p > 0]
+    states, distribution = naive.distribution(density, target.n_points)
+    return [state for state, p in zip(states, distribution, strict=True) if p > 0]
 
 
 def cases_of(states, n_points, every, shifts=(0,)):
@@ -33,16 +33,16 @@ def cases_of(states, n_points, every, shifts=(0,)):
 
 @functools.cache
 def marginal(target, state, n):
-    """The law of the choices of point n in the order of creation, from the single-chain kernel."""
+    """The distribution of the choices of point n in the order of creation, from the single-chain kernel."""
     chain = chain_at(target, np.array(state))
-    total = conditional_law(target.model, target.law, chain, n)
+    total = conditional_distribution(target.model, target.hooks, chain, n)
     choices = target.model.palette or chain.n_clusters[0] + 1
     return chain.weights[:choices] / total
 
 
 def mean_distance(target, joint, x, y, n, distance):
-    """The mean distance after the update, given the joint law of the choices."""
-    place = laws.recolor if target.model.palette else laws.move
+    """The mean distance after the update, given the joint distribution of the choices."""
+    place = distributions.recolor if target.model.palette else distributions.move
     return sum(joint[i, j] * distance(place(x, n, i), place(y, n, j)) for i, j in zip(*np.nonzero(joint), strict=True))
 
 
@@ -60,7 +60,7 @@ def test_both_marginals_are_those_of_the_single_chain(name, coupling):
     """From every pair of partitions; two points of each, which change from pair to pair."""
     target, density = small.TARGETS[name]()
     cases = cases_of(support(target, density), target.n_points, 197, shifts=(0, 2))
-    joints = laws.coupled_laws(target, small.COUPLINGS[coupling], cases)
+    joints = distributions.coupled_distributions(target, small.COUPLINGS[coupling], cases)
     for (x, y, n), joint in zip(cases, joints, strict=True):
         p, q = marginal(target, x, n), marginal(target, y, n)
         assert np.abs(joint.sum(1)[: len(p)] - p).max() < 1e-12
@@ -70,10 +70,10 @@ def test_both_marginals_are_those_of_the_single_chain(name, coupling):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("coupling", NAIVE)
-def test_label_couplings_have_the_joint_law_of_their_definition(coupling):
+def test_label_couplings_have_the_joint_distribution_of_their_definition(coupling):
     target, density = small.scalar()
     cases = cases_of(support(target, density), target.n_points, 197, shifts=(0, 2))
-    joints = laws.coupled_laws(target, small.COUPLINGS[coupling], cases)
+    joints = distributions.coupled_distributions(target, small.COUPLINGS[coupling], cases)
     for (x, y, n), joint in zip(cases, joints, strict=True):
         p, q = marginal(target, x, n), marginal(target, y, n)
         assert np.abs(joint[: len(p), : len(q)] - NAIVE[coupling](p, q)).max() < 1e-12
@@ -86,17 +86,21 @@ def test_label_couplings_have_the_joint_law_of_their_definition(coupling):
 )
 def test_transport_is_optimal_and_never_worse_than_the_others(name, coupling, distance):
     target, density = small.TARGETS[name]()
-    place = laws.recolor if target.model.palette else laws.move
+    place = distributions.recolor if target.model.palette else distributions.move
     cases = cases_of(support(target, density), target.n_points, 197)
     names = (coupling, "independent", "common", "maximal")
-    joints = zip(*(laws.coupled_laws(target, small.COUPLINGS[other], cases) for other in names), strict=True)
+    joints = zip(
+        *(distributions.coupled_distributions(target, small.COUPLINGS[other], cases) for other in names), strict=True
+    )
     between = functools.cache(distance)
-    for (x, y, n), laws_of_all in zip(cases, joints, strict=True):
+    for (x, y, n), distributions_of_all in zip(cases, joints, strict=True):
         p, q = marginal(target, x, n), marginal(target, y, n)
-        of_x, of_y = ([place(state, n, k) for k in range(len(law))] for state, law in ((x, p), (y, q)))
+        of_x, of_y = (
+            [place(state, n, k) for k in range(len(distribution))] for state, distribution in ((x, p), (y, q))
+        )
         cost = np.array([[between(a, b) for b in of_y] for a in of_x], dtype=float)
         # The variation of information is optimised in units of 2^-40.
-        achieved, *rivals = (np.sum(joint[: len(p), : len(q)] * cost) for joint in laws_of_all)
+        achieved, *rivals = (np.sum(joint[: len(p), : len(q)] * cost) for joint in distributions_of_all)
         assert abs(achieved - naive.transport_cost(p, q, cost)) < 1e-11
         assert achieved <= min(rivals) + 1e-11
 
@@ -110,12 +114,15 @@ def test_transport_reaches_the_optimum_of_a_linear_program(rng):
         n = int(rng.integers(target.n_points))
         p, q = marginal(target, x, n), marginal(target, y, n)
         cost = np.array(
-            [[naive.hamming(laws.move(x, n, i), laws.move(y, n, j)) for j in range(len(q))] for i in range(len(p))]
+            [
+                [naive.hamming(distributions.move(x, n, i), distributions.move(y, n, j)) for j in range(len(q))]
+                for i in range(len(p))
+            ]
         )
         rows = np.kron(np.eye(len(p)), np.ones(len(q)))
         columns = np.kron(np.ones(len(p)), np.eye(len(q)))
         best = linprog(cost.ravel(), A_eq=np.vstack([rows, columns])[:-1], b_eq=np.r_[p, q][:-1]).fun
-        joint = laws.coupled_law(target, cp.Transport(), x, y, n)
+        joint = distributions.coupled_distribution(target, cp.Transport(), x, y, n)
         assert mean_distance(target, joint, x, y, n, naive.hamming) == pytest.approx(best, abs=1e-9)
 
 
@@ -138,9 +145,11 @@ def test_transport_with_many_clusters_is_optimal(metric, rng):
     coupling = cp.Transport(metric=metric)
     gain = coupling.gains(24) / (1.0 if metric == "hamming" else 2.0**40)
     cases = [(x, y, int(rng.integers(24))) for x, y in larger_pairs(rng, 4 if JIT_DISABLED else 1500)]
-    for (x, y, n), law in zip(cases, laws.coupled_laws(target, coupling, cases), strict=True):
+    for (x, y, n), distribution in zip(
+        cases, distributions.coupled_distributions(target, coupling, cases), strict=True
+    ):
         p, q = marginal(target, x, n), marginal(target, y, n)
-        joint = law[: len(p), : len(q)]
+        joint = distribution[: len(p), : len(q)]
         assert np.abs(joint.sum(1) - p).max() < 1e-12
         assert np.abs(joint.sum(0) - q).max() < 1e-12
         a, b = naive.Labels(x), naive.Labels(y)

@@ -155,8 +155,8 @@ def truncated(e, count=3):
 
 def interrupted(e, count=2):
     """The same estimate from a run of which some replicates are missing."""
-    numbers = np.delete(np.arange(len(e.values) + count), np.arange(count))
-    return changed(e, numbers=numbers)
+    indices = np.delete(np.arange(len(e.values) + count), np.arange(count))
+    return changed(e, indices=indices)
 
 
 def late_pairs(count, share, sweeps=30):

@@ -183,7 +183,7 @@ def test_example_on_meeting_writes_its_picture(tmp_path, capsys):
 
 
 def test_own_target_page_is_the_example(tmp_path):
-    """The page's code, put together into a file, gives the same law as `examples/bernoulli.py`."""
+    """The page's code, put together into a file, gives the same distribution as `examples/bernoulli.py`."""
     function, component, direct, merge, *_, check = blocks("docs/own-target.md")
     answers = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(float)
     file = tmp_path / "page.py"
@@ -194,11 +194,11 @@ def test_own_target_page_is_the_example(tmp_path):
     )
     scope: dict = {"labels": [0, 0, 1, 1, 2, 2], "n": 3}
     exec(compile(file.read_text(), str(file), "exec"), scope)
-    law = eval(check.split("#")[0], scope)
+    distribution = eval(check.split("#")[0], scope)
     cp = scope["cp"]
     reference = cp.Mixture(answers, bernoulli.Bernoulli(0.5, 0.5), cp.DirichletProcess(1.0))
-    np.testing.assert_allclose(law, cp.conditional(reference, scope["labels"], 3), rtol=1e-12)
-    np.testing.assert_allclose(law, cp.conditional(scope["target"], scope["labels"], 3), rtol=1e-12)
+    np.testing.assert_allclose(distribution, cp.conditional(reference, scope["labels"], 3), rtol=1e-12)
+    np.testing.assert_allclose(distribution, cp.conditional(scope["target"], scope["labels"], 3), rtol=1e-12)
     # The page's log_merge changes how fast moves are made and not where they lead, but for rounding.
     faster = cp.Target(
         answers, scope["log_predictive"], cp.DirichletProcess(1.0), parameters=[0.5, 0.5], log_merge=scope["log_merge"]
@@ -328,7 +328,7 @@ def test_example_of_planted_blocks_runs(capsys, tmp_path):
 
 
 def test_page_on_models_runs(capsys):
-    """A precision that takes no time; the plot is drawn, and the law of the prior sums to 1."""
+    """A precision that takes no time; the plot is drawn, and the distribution of the prior sums to 1."""
     mpl = pytest.importorskip("matplotlib")
     mpl.use("agg")
     pytest.importorskip("palmerpenguins")
@@ -338,7 +338,7 @@ def test_page_on_models_runs(capsys):
         exec(compile(code, "docs/models.md", "exec"), scope)
         if code is first:
             assert capsys.readouterr().out.startswith("Mixture of 272 points x 2")
-    assert scope["law"].sum() == pytest.approx(1.0)
+    assert scope["distribution"].sum() == pytest.approx(1.0)
     assert scope["e"].components[-1] == "concentration"
 
 

@@ -10,8 +10,8 @@ import pytest
 import copartition as cp
 import naive
 import small
+import small_hyperparameters
 import small_networks
-import small_numbers
 from conftest import JIT_DISABLED, once_each
 from copartition.chains.chain import chain_at
 from copartition.chains.start import check_start
@@ -146,12 +146,12 @@ def questions(target):
 
 
 def exact_of(target, density, functionals):
-    states, law = naive.law(density, target.n_points)
+    states, distribution = naive.distribution(density, target.n_points)
     found = []
     for f in functionals:
         own, bound = bind_all(target, [f])
-        at = [evaluate_at(own.model, own.law, bound, chain_at(own, np.array(state))) for state in states]
-        found.append(law @ np.array(at))
+        at = [evaluate_at(own.model, own.hooks, bound, chain_at(own, np.array(state))) for state in states]
+        found.append(distribution @ np.array(at))
     return np.concatenate(found)
 
 
@@ -251,7 +251,7 @@ def test_wrong_ways_of_keeping_fail_the_same_test(monkeypatch, wrong):
 @pytest.mark.parametrize("name", ["spherical", "full", "spherical_all"])
 def test_hyperparameters_are_kept_with_their_partitions(name):
     """Against averages of the same replicates over all sweeps, which are exact by other tests: 1 in 2,000 fails."""
-    target = small_numbers.CASES[name]().target
+    target = small_hyperparameters.CASES[name]().target
     grid = np.zeros((1, target.shape[1]))
     wanted = [cp.hyperparameters(), cp.predictive_density(grid), cp.log_likelihood()]
     d = cp.draw(target, wanted, replicates=2_000, per_replicate=2, coupling="transport", seed=3, **SHORT)
@@ -259,8 +259,8 @@ def test_hyperparameters_are_kept_with_their_partitions(name):
     difference = e.values - d.run.values
     z = np.abs(difference.mean(axis=0)) / (difference.std(axis=0, ddof=1) / np.sqrt(len(difference)))
     assert z.max() < 4.0
-    assert d.hyperparameters.shape == (len(d), len(target.numbers))
-    assert d.hyperparameter_names == target.numbers
+    assert d.hyperparameters.shape == (len(d), len(target.hyperparameters))
+    assert d.hyperparameter_names == target.hyperparameters
     direct = np.add.reduceat(d.weights[:, None] * d.hyperparameters, d.run.partitions.first[:-1], axis=0)
     np.testing.assert_allclose(e.select("hyperparameters").values, direct, rtol=1e-9, atol=1e-9)
 

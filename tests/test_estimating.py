@@ -211,7 +211,7 @@ def test_a_store_says_what_was_assumed(tmp_path, name):
         assert begin[0].isupper()
         assert sentence.endswith(".")
         assert "\n" not in sentence
-    numbers = {
+    indices = {
         "scalar": ["0.8 (noise_sd)", "1.7 (mean_sd)", "0.3 (mean)", "0.9 (alpha)"],
         "diagonal": ["[0.8, 1.5] (noise_sd)", "[1.7, 0.9] (mean_sd)", "1.4 (alpha)"],
         "full": ["(noise_cov)", "(mean_cov)", "0.7 (alpha)"],
@@ -229,7 +229,7 @@ def test_a_store_says_what_was_assumed(tmp_path, name):
             "0.8 (gamma)",
         ],
     }
-    assert all(number in " ".join(said) for number in numbers[name])
+    assert all(number in " ".join(said) for number in indices[name])
     # It is said for people: a version that puts it into other words goes on with the same store.
     store = Store(path, cp.Estimate.load(path).made_by)
     store.note({"assumptions": ["In other words."]})
@@ -478,8 +478,8 @@ def test_a_deadline_in_sweeps_is_unbiased_and_the_naive_average_is_not():
     data = np.array([-1.6, -1.4, 1.5, 1.7])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.7, mean_sd=2.0), cp.DirichletProcess(0.3))
     density = naive.GaussianMixture(data[:, None], np.eye(1) * 0.49, np.eye(1) * 4, np.zeros(1), 0.3)
-    states, law = naive.law(density, 4)
-    exact = law @ np.array([len(set(state)) for state in states])
+    states, distribution = naive.distribution(density, 4)
+    exact = distribution @ np.array([len(set(state)) for state in states])
     e = cp.estimate_within(
         target, cp.n_clusters(), workers=5_000, deadline=cp.Sweeps(2), burn_in=0, min_sweeps=0, lag=1, seed=2
     )
@@ -522,7 +522,7 @@ def test_ordinary_chains_under_a_deadline():
 
 
 @cp.evaluation
-def no_number(model, chain, law, parameters, out):
+def no_number(model, chain, hooks, parameters, out):
     out[0] = np.nan
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from conftest import JIT_DISABLED, once_each
@@ -104,10 +104,10 @@ def test_values_are_those_of_the_formula_replicate_by_replicate(lag, init):
 
 def exact_pairs(target, density):
     """All pairs of points, and the exact probability that each is together; last the mean number of clusters."""
-    states, law = naive.law(density, target.n_points)
+    states, distribution = naive.distribution(density, target.n_points)
     pairs = list(zip(*np.triu_indices(target.n_points, 1), strict=True))
     table = np.array([[state[a] == state[b] for a, b in pairs] + [len(set(state))] for state in states], dtype=float)
-    return law @ table
+    return distribution @ table
 
 
 def assert_unbiased(values, exact):
@@ -197,7 +197,7 @@ def test_wrong_kernels_fail_the_same_test(wrong):
     step = BoundStep(cp.Step(cp.Path(reach=5), 2))
     if wrong == "acceptance ratio":
         parts = {"parameters": target.model.parameters, "log_merge": wrong_log_merge}
-        target = cp.Target(target.model.points, target.law.log_predictive, target.prior, **parts)
+        target = cp.Target(target.model.points, target.hooks.log_predictive, target.prior, **parts)
     else:
         step = BoundStep(cp.Step(Swapped(), 0))
     values = run(job_for(target, functionals, step, (0, 2, 1, 1000), "singletons"), 20_000).values
@@ -209,31 +209,31 @@ alone_signature, together_signature = move_signatures(Room)
 
 
 @hook(alone_signature)
-def shifted_chain(model, law, chain, room, random, progress):
+def shifted_chain(model, hooks, chain, room, random, progress):
     """A step that ends in the middle of a sweep. For a single chain that is as good as any other."""
     n_points = len(chain.labels)
     for n in range(n_points):
-        sweeps.update_chain(model, law, chain, random, (n + n_points // 2) % n_points)
+        sweeps.update_chain(model, hooks, chain, random, (n + n_points // 2) % n_points)
     return DONE
 
 
 @hook(together_signature)
-def shifted_by_points(law, pair, room, rule, random, progress):
+def shifted_by_points(hooks, pair, room, rule, random, progress):
     """The same for two chains that are coupled one point after another."""
     x, y = pair.x, pair.y
     n_points = len(x.labels)
     pair.due[0] = 0  # so that clusters are matched before the first point, as in a sweep
     for step in range(n_points):
         n = (step + n_points // 2) % n_points
-        sweeps.update_pair(pair.model_x, law, pair, x, y, rule, random, n)
+        sweeps.update_pair(pair.model_x, hooks, pair, x, y, rule, random, n)
     return DONE
 
 
 def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one():
-    """Functionals may be looked at in the middle of a sweep where nothing but the last point's law matters."""
+    """Functionals may be looked at in the middle of a sweep where nothing but the last point's distribution matters."""
     target, density = small.bernoulli()
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    step = laws.OnlyMoves(cp.Step(cp.Matched(), 0), only=(Move(shifted_chain, shifted_by_points),))
+    step = distributions.OnlyMoves(cp.Step(cp.Matched(), 0), only=(Move(shifted_chain, shifted_by_points),))
     job = job_for(target, functionals, step, (0, 2, 1, 10_000), "singletons")
     assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
 
@@ -389,8 +389,8 @@ def watched(job, index):
     distances, differences = [naive.hamming(pair.x.labels, pair.y.labels)], []
     while distances[-1] > 0 and s.lag + len(differences) < s.max_sweeps:
         differences.append(
-            evaluate_at(target.model, target.law, functionals, pair.x)
-            - evaluate_at(target.model, target.law, functionals, pair.y)
+            evaluate_at(target.model, target.hooks, functionals, pair.x)
+            - evaluate_at(target.model, target.hooks, functionals, pair.y)
         )
         pair, _ = advance_pair(target, step, pair, random, 1)
         distances.append(naive.hamming(pair.x.labels, pair.y.labels))
@@ -485,13 +485,13 @@ def test_predictive_density_is_that_of_the_model():
         target, density = small.TARGETS[name]()
         columns = density.data.shape[1]
         grid = np.linspace(-2, 3, 3)[:, None] * np.ones(columns)
-        states, law = naive.law(density, 5)
+        states, distribution = naive.distribution(density, 5)
         expected = np.zeros(3)
         for g, point in enumerate(grid):
             larger = naive.GaussianMixture(
                 np.vstack([density.data, point]), density.noise_cov, density.mean_cov, density.mean, density.alpha
             )
-            for state, p in zip(states, law, strict=True):
+            for state, p in zip(states, distribution, strict=True):
                 top = max(state) + 1
                 joint = [larger.log_density((*state, k)) for k in range(top + 1)]
                 expected[g] += p * np.exp(np.array(joint) - density.log_density(state)).sum() / (5 + density.alpha)
@@ -520,7 +520,7 @@ def test_histogram_of_sizes_adds_up():
 
 
 @cp.evaluation
-def share_of_cluster(model, chain, law, parameters, out):
+def share_of_cluster(model, chain, hooks, parameters, out):
     """Share of all points in the cluster of a given point: a functional as a user would write it."""
     labels, sizes = chain[0].labels, chain[0].sizes
     out[0] = sizes[labels[int(parameters[0])]] / len(labels)
@@ -529,8 +529,8 @@ def share_of_cluster(model, chain, law, parameters, out):
 @pytest.mark.plain
 def test_a_compiled_functional_of_the_users_own():
     target, density = small.scalar()
-    states, law = naive.law(density, 5)
-    exact = law @ np.array([state.count(state[2]) / 5 for state in states])
+    states, distribution = naive.distribution(density, 5)
+    exact = distribution @ np.array([state.count(state[2]) / 5 for state in states])
     own = cp.Functional("share of the cluster of point 2", share_of_cluster, 1, [2])
     e = cp.estimate(target, own, replicates=4 if JIT_DISABLED else 20_000, burn_in=1, min_sweeps=5, lag=2, seed=3)
     assert e.components == ["share of the cluster of point 2"]

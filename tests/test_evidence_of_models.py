@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 import copartition as cp
 import naive
 import small
-import small_numbers
+import small_hyperparameters
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.sequential import Particles
 from copartition.chains.step import BoundStep
@@ -82,7 +82,7 @@ def test_log_likelihood_is_that_of_the_definition_and_leaves_the_chain_as_it_was
     for t in range(12):
         chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 1)), chain, stream(4, t), 1)
         before = [array.copy() for array in list(chain)[:-1]]  # all but what is at its side
-        (value,) = evaluate_at(target.model, target.law, [cp.log_likelihood()], chain)
+        (value,) = evaluate_at(target.model, target.hooks, [cp.log_likelihood()], chain)
         assert value == pytest.approx(log_data(density, chain.labels.tolist()), abs=1e-10)
         count = chain.n_clusters[0]
         after = chain._replace(weights=before[3], kept=before[9], scratch=before[11])
@@ -94,17 +94,17 @@ def test_log_likelihood_is_that_of_the_definition_and_leaves_the_chain_as_it_was
 def test_log_likelihood_of_every_partition(name):
     target, density = small.TARGETS[name]()
     for labels in PARTITIONS[::3]:
-        (value,) = evaluate_at(target.model, target.law, [cp.log_likelihood()], chain_at(target, np.array(labels)))
+        (value,) = evaluate_at(target.model, target.hooks, [cp.log_likelihood()], chain_at(target, np.array(labels)))
         assert value == pytest.approx(log_data(density, labels), abs=1e-10)
 
 
 def test_log_likelihood_knows_the_numbers_of_the_chain():
-    case = small_numbers.spherical()
+    case = small_hyperparameters.spherical()
     own = case.target.of_chain()
     chain = advance_chain(own, BoundStep(), chain_at(own, np.zeros(5, dtype=np.int64)), stream(1, 0), 3)
-    (value,) = evaluate_at(own.model, own.law, [cp.log_likelihood()], chain)
-    assert own.model.numbers[0] != case.target.model.numbers[0]
-    assert value == pytest.approx(case.log_data(chain.labels.tolist(), own.model.numbers), abs=1e-10)
+    (value,) = evaluate_at(own.model, own.hooks, [cp.log_likelihood()], chain)
+    assert own.model.hyperparameters[0] != case.target.model.hyperparameters[0]
+    assert value == pytest.approx(case.log_data(chain.labels.tolist(), own.model.hyperparameters), abs=1e-10)
 
 
 def test_log_likelihood_refuses_targets_without_one():
@@ -117,10 +117,10 @@ def test_log_likelihood_refuses_targets_without_one():
 def test_expected_log_likelihood_at_a_power(beta):
     target, density = small.gaps()
     _, prior, likelihood = enumerated(density)
-    law = np.exp(prior + beta * likelihood - logsumexp(prior + beta * likelihood))
+    distribution = np.exp(prior + beta * likelihood - logsumexp(prior + beta * likelihood))
     settings = {"replicates": 2000, "burn_in": 5, "min_sweeps": 25, "lag": 5, "seed": 2}
     e = cp.estimate(target.tempered(beta), cp.log_likelihood(), **settings)
-    assert abs(e.mean[0] - law @ likelihood) < 4 * e.stderr[0]
+    assert abs(e.mean[0] - distribution @ likelihood) < 4 * e.stderr[0]
 
 
 # --- powers ----------------------------------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def test_expected_log_likelihood_at_a_power(beta):
 def a_curve():
     """A curve that is wrong everywhere, with nodes of all kinds."""
     betas, means = (0.0, 0.1, 0.4, 1.0), (-9.0, -4.0, -3.0, -2.5)
-    numbers = zip(betas, means, (3.0, 1.0, 0.0, 0.5), (5, 9, 7, 4), (40, 60, 50, 30), strict=True)
-    return Curve(tuple(Node(b, m, sd, 24, 0.0, 0.1, k, c) for b, m, sd, k, c in numbers))
+    hyperparameters = zip(betas, means, (3.0, 1.0, 0.0, 0.5), (5, 9, 7, 4), (40, 60, 50, 30), strict=True)
+    return Curve(tuple(Node(b, m, sd, 24, 0.0, 0.1, k, c) for b, m, sd, k, c in hyperparameters))
 
 
 def test_any_curve_gives_the_integral():
@@ -189,14 +189,14 @@ def test_log_evidence_is_that_of_enumeration(name):
 @pytest.mark.parametrize("name", ["discount", "spherical"])
 def test_log_evidence_with_unknown_numbers(name):
     """Numbers on a grid are enumerated too, a variance is integrated on a fine grid of its logarithm."""
-    case = getattr(small_numbers, name)()
+    case = getattr(small_hyperparameters, name)()
     if name == "discount":
         (group,) = case.target.groups
-        numbers, log_steps = np.array(group.values), np.zeros(len(group.values))
+        hyperparameters, log_steps = np.array(group.values), np.zeros(len(group.values))
     else:
         logs = np.linspace(-4.0, 7.0, 150)
-        numbers, log_steps = np.exp(logs), logs + np.log(logs[1] - logs[0])
-    truth = logsumexp([np.array([case.log_joint(x, [v]) for v in numbers]) + log_steps for x in PARTITIONS])
+        hyperparameters, log_steps = np.exp(logs), logs + np.log(logs[1] - logs[0])
+    truth = logsumexp([np.array([case.log_joint(x, [v]) for v in hyperparameters]) + log_steps for x in PARTITIONS])
     found = cp.log_evidence(case.target, 1.0, replicates=1024, seed=6)
     assert found.stderr < 0.15
     assert abs(found.mean - truth) < 4 * found.stderr
@@ -300,8 +300,8 @@ def test_wrong_arguments_are_told():
         cp.log_evidence(small.coloring()[0])
     with pytest.raises(ValueError, match="target_stderr must be"):
         cp.log_evidence(target, 0.0)
-    with pytest.raises(ValueError, match="method 'smc' needs a posterior without unknown numbers"):
-        cp.log_evidence(small_numbers.discount().target, method="smc")
+    with pytest.raises(ValueError, match="method 'smc' needs a posterior without unknown hyperparameters"):
+        cp.log_evidence(small_hyperparameters.discount().target, method="smc")
     with pytest.raises(ValueError, match="method 'smc' needs a target that has a prior"):
         cp.log_evidence(small.coloring()[0], method="smc")
 

@@ -114,9 +114,9 @@ def test_draws_of_ordinary_chains_go_to_arviz():
 
 
 def test_numbers_of_replicates_are_the_same_everywhere_where_there_are_gaps(e):
-    gaps = replace(e, numbers=np.r_[0, 2 : len(e.values), 7 + len(e.values)])
-    assert gaps.to_dataframe().index.tolist() == gaps.numbers.tolist()
-    assert gaps.to_datatree()["replicates"].coords["replicate"].to_numpy().tolist() == gaps.numbers.tolist()
+    gaps = replace(e, indices=np.r_[0, 2 : len(e.values), 7 + len(e.values)])
+    assert gaps.to_dataframe().index.tolist() == gaps.indices.tolist()
+    assert gaps.to_datatree()["replicates"].coords["replicate"].to_numpy().tolist() == gaps.indices.tolist()
 
 
 def test_components_of_ordinary_chains_keep_their_names():

@@ -1,4 +1,4 @@
-"""Joint updates: reversible by exact enumeration, compiled ways of dealing against their twin, laws of updates."""
+"""Joint updates: reversible by exact enumeration, ways of dealing against their twin, distributions of updates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from conftest import JIT_DISABLED
@@ -22,21 +22,21 @@ from copartition.core import joint_updates as kernels
 from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import room_for_updates
-from copartition.core.state import Chain, JointUpdates, Law, Model
-from copartition.core.steps import conditional_law, count_pair
+from copartition.core.state import Chain, Hooks, JointUpdates, Model
+from copartition.core.steps import conditional_distribution, count_pair
 from copartition.core.types import int1, int64, uint64
 from copartition.runs.defaults import bind, resolve
-from test_split_merge import assert_books_are_right, four_points
+from test_split_merge import assert_overlap_counts_are_right, four_points
 from test_sweeps import chi_square_is_plausible
 
 MIXTURES = ["scalar", "full", "bernoulli", "wishart", "gaps", "mixed"]
 
 
-@kernel(int64(Model, Law, Chain, JointUpdates, int1, uint64, int64))
-def deal_kernel(model, law, chain, room, back, key, naming):
+@kernel(int64(Model, Hooks, Chain, JointUpdates, int1, uint64, int64))
+def deal_kernel(model, hooks, chain, room, back, key, naming):
     """Deal the points that are written into the room, in all ways; 1 if all weights are defined."""
-    kernels.take_points_out(model, law, chain, room, room.of_x)
-    return int(kernels.deal_all(model, law, chain, back, room, room.of_x, key, naming))
+    kernels.take_points_out(model, hooks, chain, room, room.of_x)
+    return int(kernels.deal_all(model, hooks, chain, back, room, room.of_x, key, naming))
 
 
 ALONE = cp.Step(cp.Independent(), 0)
@@ -44,7 +44,7 @@ ALONE = cp.Step(cp.Independent(), 0)
 
 def only_updates(target, updates, step=ALONE):
     """A step of joint updates and nothing else."""
-    return laws.OnlyMoves(step, only=(moves.joint_updates(plan_updates(target, updates)),))
+    return distributions.OnlyMoves(step, only=(moves.joint_updates(plan_updates(target, updates)),))
 
 
 def growing(target, density):
@@ -56,7 +56,7 @@ def lists_of(target, blocks):
 
 
 def update_matrix(target, density, states, blocks):
-    """The exact law of an update: over all blocks, sizes and orders."""
+    """The exact distribution of an update: over all blocks, sizes and orders."""
     near = lists_of(target, blocks)
     sizes = np.arange(blocks.least, blocks.most + 1)
     edges = np.log(np.append(sizes, blocks.most + 1.0) / blocks.least)
@@ -77,25 +77,25 @@ def update_matrix(target, density, states, blocks):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "mixed"])
-def test_updates_are_reversible_for_every_block(name):
+def test_joint_updates_are_reversible(name):
     """Exact: the flow from each partition of five points to each other is the flow back."""
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, 5)
+    states, distribution = naive.distribution(density, 5)
     near = lists_of(target, cp.JointUpdates(1, most=5))
     for order in ([0, 1], [3, 1, 2], [4, 2, 0, 1]):
         matrix = naive.block_matrix(growing(target, density), states, order, near, tries=2 if len(order) < 4 else 1)
-        flow = law[:, None] * matrix
-        assert np.abs(flow.sum(axis=1) - law).max() < 1e-12
+        flow = distribution[:, None] * matrix
+        assert np.abs(flow.sum(axis=1) - distribution).max() < 1e-12
         assert np.abs(flow - flow.T).max() < 1e-12
 
 
 @pytest.mark.plain
 def test_a_wrong_weight_is_not_reversible():
     target, density = small.scalar()
-    states, law = naive.law(density, 5)
+    states, distribution = naive.distribution(density, 5)
     near = lists_of(target, cp.JointUpdates(1, most=5))
     matrix = naive.block_matrix(growing(target, density), states, [3, 1, 2], near, tries=2, log_error=0.05)
-    assert np.abs(law @ matrix - law).max() > 1e-5
+    assert np.abs(distribution @ matrix - distribution).max() > 1e-5
 
 
 @pytest.mark.plain
@@ -124,7 +124,7 @@ def test_compiled_ways_are_those_of_the_twin(name, naming, rng):
             kernels.FIRST: [3 * k for k in range(5)],
             kernels.SECOND: [3 * b if b >= 0 else 3 * k + 1 for k, b in enumerate(back.tolist())],
         }[naming]
-        assert deal_kernel(target.model, target.law, chain, room, back, key, naming) == 1
+        assert deal_kernel(target.model, target.hooks, chain, room, back, key, naming) == 1
         deals = room.of_x
         rows = sorted(outside)  # clusters of points outside of the block keep their order
         assert chain.n_clusters[0] == len(rows)
@@ -135,7 +135,7 @@ def test_compiled_ways_are_those_of_the_twin(name, naming, rng):
             if way == 0:
                 expected_rows, expected_weight = forced(weights, arranged, order, near, plan)
             else:
-                found, expected_weight = naive.block_deal(weights, arranged, order, near, bits, names)
+                found, expected_weight = naive.joint_deal(weights, arranged, order, near, bits, names)
                 expected_rows = [next(k for k, c in enumerate(found) if n in c) for n in order]
             assert deals.rows[way, : len(order)].tolist() == expected_rows
             expected.append(expected_weight)
@@ -155,56 +155,58 @@ def naive_state(state, order, rows):
 
 def forced(weights, state, order, near, plan):
     """The rows and the log weight of the present way."""
-    ways = naive.block_ways(weights, state, order, near)
+    ways = naive.joint_ways(weights, state, order, near)
     weight = next(w for partition, _, w in ways if partition == naive.canonical(state))
     left = len({label for n, label in enumerate(state) if n not in order})
-    numbers = {}
+    hyperparameters = {}
     for n in order:
         if state[n] >= left:
-            numbers.setdefault(state[n], left + len(numbers))
-    return [numbers.get(state[n], state[n]) for n in order], np.log(weight)
+            hyperparameters.setdefault(state[n], left + len(hyperparameters))
+    return [hyperparameters.get(state[n], state[n]) for n in order], np.log(weight)
 
 
-# --- laws of updates -------------------------------------------------------------------------------------------------
+# --- distributions of updates ----------------------------------------------------------------------------------------
 
 UPDATES = cp.JointUpdates(1, tries=2, least=2, most=3)
 
 
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
-def test_an_update_has_its_exact_law(name):
+def test_an_update_has_its_exact_distribution(name):
     """100,000 updates from each of four partitions of four points: false alarm 1e-5 each."""
     target, density = four_points(name)
-    states, law = naive.law(density, 4)
+    states, distribution = naive.distribution(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
-    assert np.abs(law @ matrix - law).max() < 1e-12
+    assert np.abs(distribution @ matrix - distribution).max() < 1e-12
     step = only_updates(target, UPDATES)
     for s in (0, 3, 8, 14):
-        counts = laws.counted_steps(target, states[s], step, stream(5, s), 100_000)[laws.codes(states)]
+        counts = distributions.counted_steps(target, states[s], step, stream(5, s), 100_000)[
+            distributions.codes(states)
+        ]
         assert counts.sum() == 100_000
         assert chi_square_is_plausible(counts, matrix[s] * 100_000, 1e-5)
 
 
 def test_the_test_of_updates_fails_with_another_number_of_tries():
     target, density = four_points("scalar")
-    states, _ = naive.law(density, 4)
+    states, _ = naive.distribution(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
     other = cp.JointUpdates(1, tries=1, least=2, most=3)
     step = only_updates(target, other)
-    counts = laws.counted_steps(target, states[3], step, stream(5, 3), 100_000)[laws.codes(states)]
+    counts = distributions.counted_steps(target, states[3], step, stream(5, 3), 100_000)[distributions.codes(states)]
     assert not chi_square_is_plausible(counts, matrix[3] * 100_000, 1e-5)
 
 
 @pytest.mark.parametrize("name", ["scalar", "wishart"])
-def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
+def test_two_chains_each_have_the_distribution_of_one_from_every_pair(name):
     """2,000 updates from each of 225 pairs of partitions of four points; false alarm 1e-7 for each of 450 counts."""
     target, density = four_points(name)
-    states, _ = naive.law(density, 4)
+    states, _ = naive.distribution(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
     step = only_updates(target, UPDATES, cp.Step(cp.Path(), 0))
-    codes, met = laws.codes(states), 0
+    codes, met = distributions.codes(states), 0
     for a, x in enumerate(states):
         for b, y in enumerate(states):
-            of_x, of_y, together = laws.counted_pair_steps(target, step, x, y, stream(7, a, b), 2_000)
+            of_x, of_y, together = distributions.counted_pair_steps(target, step, x, y, stream(7, a, b), 2_000)
             assert chi_square_is_plausible(of_x[codes], matrix[a] * 2_000, 1e-7)
             assert chi_square_is_plausible(of_y[codes], matrix[b] * 2_000, 1e-7)
             assert a != b or together == 2_000  # chains that are equal stay equal
@@ -213,17 +215,17 @@ def test_two_chains_each_have_the_law_of_one_from_every_pair(name):
 
 
 @pytest.mark.parametrize("name", ["scalar", "wishart", "mixed"])
-def test_estimates_with_blocks_are_unbiased(name):
+def test_estimates_with_joint_updates_are_unbiased(name):
     """20,000 replicates against enumeration: 4 standard errors for each of five probabilities."""
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, 5)
+    states, distribution = naive.distribution(density, 5)
     step = cp.Step(split_merge=1, joint_updates=cp.JointUpdates(2, tries=2, least=2, most=4))
     e = cp.estimate(target, cp.n_clusters(), replicates=20_000, burn_in=1, min_sweeps=4, lag=2, step=step, seed=1)
-    exact = sum(p * (max(state) + 1) for state, p in zip(states, law, strict=True))
+    exact = sum(p * (max(state) + 1) for state, p in zip(states, distribution, strict=True))
     assert abs(e.mean[0] - exact) < 4 * e.stderr[0]
 
 
-# --- pairs, books, room ----------------------------------------------------------------------------------------------
+# --- pairs, overlaps, room -------------------------------------------------------------------------------------------
 
 
 def crowd(n_points=60, n_columns=2):
@@ -233,7 +235,7 @@ def crowd(n_points=60, n_columns=2):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("component", ["known", "wishart"])
-def test_books_are_right_after_updates_and_chains_grow(component):
+def test_overlaps_are_right_after_updates_and_chains_grow(component):
     target = crowd()
     if component == "wishart":
         target = cp.Mixture(crowd().model.points[:, :2], cp.NormalInverseWishart(), cp.DirichletProcess(5.0))
@@ -243,30 +245,30 @@ def test_books_are_right_after_updates_and_chains_grow(component):
     small_capacity = len(chain.sizes)
     for _ in range(3 if JIT_DISABLED else 30):
         chain = advance_chain(target, step, chain, random, 1)
-        assert_books_are_right(target, chain)
+        assert_overlap_counts_are_right(target, chain)
     assert len(chain.sizes) > small_capacity
     pair = couple(target, step.coupling, chain, chain_at(target, np.arange(60)))
     count_pair(pair)
     for _ in range(3 if JIT_DISABLED else 30):
         pair, _ = advance_pair(target, step, pair, random, 1)
-        assert_books_are_right(target, pair.x)
-        assert_books_are_right(target, pair.y)
+        assert_overlap_counts_are_right(target, pair.x)
+        assert_overlap_counts_are_right(target, pair.y)
         assert pair.distance[0] == naive.hamming(pair.x.labels.tolist(), pair.y.labels.tolist())
 
 
 @pytest.mark.plain
 def test_what_is_kept_stays_right_after_updates():
-    """The conditional law from what is kept is that of a chain that was built anew."""
+    """The conditional distribution from what is kept is that of a chain that was built anew."""
     target = cp.Mixture(crowd(40, 3).model.points[:, :3], cp.NormalInverseWishart(), cp.DirichletProcess(2.0))
     step = BoundStep(plan=plan_updates(target, cp.JointUpdates(4)))
     chain = advance_chain(target, step, chain_at(target, np.arange(40) % 5), stream(3, 3), 3 if JIT_DISABLED else 30)
     fresh = chain_at(target, np.array(naive.canonical(chain.labels.tolist())))
-    now, anew = (np.sort(law_of_point(target, one, 7)) for one in (chain, fresh))
+    now, anew = (np.sort(distribution_of_point(target, one, 7)) for one in (chain, fresh))
     np.testing.assert_allclose(now, anew, rtol=1e-6, atol=1e-12)
 
 
-def law_of_point(target, chain, n):
-    conditional_law(target.model, target.law, chain, n)
+def distribution_of_point(target, chain, n):
+    conditional_distribution(target.model, target.hooks, chain, n)
     return chain.weights[: chain.n_clusters[0] + 1]
 
 
@@ -287,7 +289,7 @@ def test_near_points_are_those_that_predict_each_other_best():
 
 
 @pytest.mark.plain
-def test_near_points_by_the_law_of_mixed_columns():
+def test_near_points_by_the_distribution_of_mixed_columns():
     target, density = small.mixed()
     found = nearest(target, np.arange(5), np.arange(5), 4)
     for n in range(5):

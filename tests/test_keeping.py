@@ -21,13 +21,13 @@ from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS, put_in, take_out
 from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import grown, grown_pair
-from copartition.core.state import Chain, Coupled, Law, Model, Pair
-from copartition.core.steps import conditional_law, count_pair, reset_chain
+from copartition.core.state import Chain, Coupled, Hooks, Model, Pair
+from copartition.core.steps import conditional_distribution, count_pair, reset_chain
 from copartition.core.types import int2, int64, uint1, void
 from copartition.core.whole_sweeps import PARTED
-from copartition.targets.kinds.block import FIELDS, HEADER, Place
+from copartition.targets.kinds.column_group import FIELDS, HEADER, Place
 from copartition.targets.kinds.wishart import MEAN_WEIGHT, WISHART, kept_width
-from test_sweeps import assert_books_are_right
+from test_sweeps import assert_overlap_counts_are_right
 from test_whole_sweeps import one_more
 
 N_POINTS = 10 if JIT_DISABLED else 40
@@ -37,9 +37,9 @@ N_POINTS = 10 if JIT_DISABLED else 40
 
 
 def places_of(target):
-    """Where the blocks of a target with unknown covariances stand."""
+    """Where the column groups of a target with unknown covariances stand."""
     numbers = target.model.integers
-    every = [Place(*numbers[HEADER + FIELDS * block :][:FIELDS]) for block in range(numbers[0])]
+    every = [Place(*numbers[HEADER + FIELDS * column_group :][:FIELDS]) for column_group in range(numbers[0])]
     return [place for place in every if place.kind == WISHART]
 
 
@@ -77,7 +77,7 @@ def overlapping(columns, rng):
     return cp.Mixture(data, component, cp.DirichletProcess(6.0))
 
 
-def two_blocks(rng):
+def two_column_groups(rng):
     data = rng.normal(0, 1, (N_POINTS, 6)) + 2.0 * rng.integers(0, 3, (N_POINTS, 1))
     data[:, 5] = data[:, 5] > 1.0
     first = cp.NormalInverseWishart(0.5, 0.2, 3.5, np.eye(3))
@@ -91,7 +91,7 @@ TARGETS = {
     "two columns": partial(overlapping, 2),
     "five columns": partial(overlapping, 5),
     "eighteen columns": partial(overlapping, 18),
-    "two blocks": two_blocks,
+    "two column groups": two_column_groups,
 }
 
 
@@ -137,7 +137,7 @@ def test_what_is_kept_is_right_where_chains_grow_and_shrink(rng):
 @pytest.mark.plain
 @pytest.mark.parametrize("init", ["prior", "sequential"])
 def test_what_is_kept_is_right_at_random_starts(init, rng):
-    target = two_blocks(rng)
+    target = two_column_groups(rng)
     chain = start_chain(target, check_start(target, init), stream(4, 4))
     assert chain.n_clusters[0] > 1
     assert_kept_is_right(target, chain)
@@ -145,7 +145,7 @@ def test_what_is_kept_is_right_at_random_starts(init, rng):
 
 @pytest.mark.plain
 def test_what_is_kept_is_rebuilt_at_a_fixed_rhythm(rng):
-    target = two_blocks(rng)
+    target = two_column_groups(rng)
     chain = chain_at(target, np.arange(N_POINTS) % 3)
     chain.age[0] = SWEEPS_BETWEEN_REBUILDS - 2
     chain.kept[chain.slots[:3]] *= 1.0 + 1e-4  # a drift, much exaggerated
@@ -172,7 +172,7 @@ def test_what_is_kept_does_not_drift(rng):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("coupling", ["transport", "matched", "path"])
-@pytest.mark.parametrize("name", ["two columns", "two blocks"])
+@pytest.mark.parametrize("name", ["two columns", "two column groups"])
 def test_what_two_chains_keep_is_right(name, coupling, rng):
     target = TARGETS[name](rng)
     step = BoundStep(cp.Step(cp.Path(reach=N_POINTS) if coupling == "path" else small.COUPLINGS[coupling], 3))
@@ -182,15 +182,15 @@ def test_what_two_chains_keep_is_right(name, coupling, rng):
     random = stream(7, 1)
     for _ in range(2 if JIT_DISABLED else 25):
         pair = one_more(target, step, pair, random)
-        assert_books_are_right(target, pair)
+        assert_overlap_counts_are_right(target, pair)
         for chain in (pair.x, pair.y):
             assert_kept_is_right(target, chain)
 
 
-@kernel(int64(Model, Law, Pair, Coupled, uint1, int64, int64))
-def part_of_sweep(model, law, pair, coupled, random, first, last):
+@kernel(int64(Model, Hooks, Pair, Coupled, uint1, int64, int64))
+def part_of_sweep(model, hooks, pair, coupled, random, first, last):
     """Go on with a sweep of two chains as a whole, over points from `first` to before `last`; return where it stops."""
-    m, functions, p, r = model, law, pair, coupled.rule
+    m, functions, p, r = model, hooks, pair, coupled.rule
     x, y = pair.x, pair.y
     if first == 0:
         whole_sweeps.choose_phase(m, p, r)
@@ -209,7 +209,7 @@ def part_of_sweep(model, law, pair, coupled, random, first, last):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("name", ["two columns", "two blocks"])
+@pytest.mark.parametrize("name", ["two columns", "two column groups"])
 def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
     """In the middle of sweeps of two chains as a whole, after they have parted; also if arrays grow then."""
     target = TARGETS[name](rng)
@@ -227,7 +227,7 @@ def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
         coupled, random = step.coupled(target), stream(8, index)
         n = 0
         while n < N_POINTS:
-            n = part_of_sweep(target.model, target.law, pair, coupled, random, n, min(n + stride, N_POINTS))
+            n = part_of_sweep(target.model, target.hooks, pair, coupled, random, n, min(n + stride, N_POINTS))
             if index % 2 or len(pair.x.sizes) - pair.x.n_clusters[0] < 3:
                 pair = grown_pair(pair)
                 grown_in_between += 1
@@ -243,7 +243,7 @@ def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("name", ["two columns", "two blocks"])
+@pytest.mark.parametrize("name", ["two columns", "two column groups"])
 @pytest.mark.parametrize("coupling", ["transport", "matched", "path"])
 def test_pairs_meet_and_stay_together(name, coupling, rng):
     """Chains that have met came there on different ways, and number their clusters differently."""
@@ -261,7 +261,7 @@ def test_pairs_meet_and_stay_together(name, coupling, rng):
         assert 0 < steps < 100_000
     # Other numbers for the same clusters, which are built in another order then.
     labels = pair.y.labels.copy()
-    reset_chain(target.model, target.law, pair.y, rng.permutation(labels.max() + 1)[labels])
+    reset_chain(target.model, target.hooks, pair.y, rng.permutation(labels.max() + 1)[labels])
     count_pair(pair)
     for _ in range(3 if JIT_DISABLED else 100):
         assert pair.distance[0] == 0
@@ -273,9 +273,9 @@ def test_pairs_meet_and_stay_together(name, coupling, rng):
 # --- who holds the point at hand -------------------------------------------------------------------------------------
 
 
-@kernel(void(Model, Law, Chain, int64, int64))
-def put_into(model, law, chain, n, k):
-    put_in(model, law, chain, n, k)
+@kernel(void(Model, Hooks, Chain, int64, int64))
+def put_into(model, hooks, chain, n, k):
+    put_in(model, hooks, chain, n, k)
 
 
 @pytest.mark.plain
@@ -286,14 +286,14 @@ def test_the_row_that_a_point_leaves_still_holds_it_until_it_is_placed(rng):
     before = chain.kept.copy()
 
     def take(n):
-        total = conditional_law(target.model, target.law, chain, n)
+        total = conditional_distribution(target.model, target.hooks, chain, n)
         assert total > 0.0
         return int(chain.holder[0])
 
     # Out of a cluster with others: its row holds the point, and nothing is touched if it goes back.
     assert take(1) == 1
     assert chain.sizes[1] == 1
-    put_into(target.model, target.law, chain, 1, 1)
+    put_into(target.model, target.hooks, chain, 1, 1)
     assert chain.holder[0] == -1
     assert np.array_equal(chain.kept, before)
     # Alone in its cluster: the new cluster, which it may open again, takes over its slot.
@@ -301,7 +301,7 @@ def test_the_row_that_a_point_leaves_still_holds_it_until_it_is_placed(rng):
     assert take(0) == 3
     assert chain.n_clusters[0] == 3
     assert chain.slots[3] == slot
-    put_into(target.model, target.law, chain, 0, 3)
+    put_into(target.model, target.hooks, chain, 0, 3)
     assert np.array_equal(chain.kept, before)
     assert_kept_is_right(target, chain)
     # To another cluster: both rows change, no other one does.
@@ -309,13 +309,13 @@ def test_the_row_that_a_point_leaves_still_holds_it_until_it_is_placed(rng):
     other = 1 if k != 1 else 2
     rows = chain.slots[[k, other]].copy()
     assert take(5) == k
-    put_into(target.model, target.law, chain, 5, other)
+    put_into(target.model, target.hooks, chain, 5, other)
     changed = np.flatnonzero((chain.kept != before).any(axis=1))
     assert sorted(changed) == sorted(rows)
     assert_kept_is_right(target, chain)
     # A chain that is put elsewhere in between holds no point.
     take(5)
-    reset_chain(target.model, target.law, chain, labels)
+    reset_chain(target.model, target.hooks, chain, labels)
     assert_kept_is_right(target, chain)
 
 
@@ -326,25 +326,26 @@ def test_a_point_far_out_is_let_go_before_it_is_placed(twice, rng):
     data = rng.normal(0, 1, (8, 2))
     data[3] = 1e5
     component = cp.NormalInverseWishart(0.0, 0.2, 4.0, np.eye(2))
-    if twice:  # where it is the second block that notices
+    if twice:  # where it is the second column group that notices
         data, component = np.hstack([data[::-1], data]), cp.Columns([([0, 1], component), ([2, 3], component)])
     target = cp.Mixture(data, component, cp.DirichletProcess(1.0))
     chain = chain_at(target, np.array([0, 0, 0, 0, 0, 1, 1, 1]))
-    conditional_law(target.model, target.law, chain, 2)
+    conditional_distribution(target.model, target.hooks, chain, 2)
     assert chain.holder[0] == 0
-    put_into(target.model, target.law, chain, 2, 0)
-    conditional_law(target.model, target.law, chain, 3)
+    put_into(target.model, target.hooks, chain, 2, 0)
+    conditional_distribution(target.model, target.hooks, chain, 3)
     assert chain.holder[0] == -1
     place = places_of(target)[-1]
     found = chain.kept[chain.slots[0], place.kept : place.kept + kept_width(2)]
     np.testing.assert_allclose(found, row_of_members(target, place, [0, 1, 2, 4]), rtol=1e-12, atol=1e-12)
-    put_into(target.model, target.law, chain, 3, 0)
+    put_into(target.model, target.hooks, chain, 3, 0)
     assert chain.holder[0] == -1
     assert_kept_is_right(target, chain, 1e-6)  # the twin takes the inverse of a matrix of condition 1e10
 
 
 # --- targets of one's own --------------------------------------------------------------------------------------------
-# Points of a cluster are uniform from 0 to a number that follows a Pareto law, from 1 on. What is kept is the largest.
+# Points of a cluster are uniform from 0 to a number that follows a Pareto distribution, from 1 on. What is kept is the
+# largest.
 
 
 @cp.begin_cluster
@@ -424,7 +425,7 @@ def uniforms(data, **more):
 
 
 @pytest.mark.plain
-def test_a_target_that_keeps_the_largest_has_the_law_of_its_density():
+def test_a_target_that_keeps_the_largest_has_the_distribution_of_its_density():
     data = [0.4, 3.0, 1.7, 3.0, 2.2]  # the largest twice, one below all bounds
     target = uniforms(data)
     assert target.model.n_summed == 0
@@ -458,8 +459,8 @@ def test_a_target_that_keeps_can_make_every_kind_of_step(rng):
     target = uniforms(data, exchangeable=True)
     assert objection_to_moves(target) == ""
     density = naive.Mixture(uniform_cluster(data, 1.5), partial(naive.process, alpha=0.8))
-    states, law = naive.law(density, 5)
-    exact = law @ np.array([len(set(state)) for state in states])
+    states, distribution = naive.distribution(density, 5)
+    exact = distribution @ np.array([len(set(state)) for state in states])
     e = cp.estimate(target, cp.n_clusters(), replicates=20_000, burn_in=0, min_sweeps=3, lag=1, split_merge=2, seed=1)
     assert abs(e.values.mean() - exact) <= 4 * e.values.std(ddof=1) / np.sqrt(len(e.values))
 
@@ -500,29 +501,29 @@ def of_nothing(model, chain, n_choices, n):
 COUNTING = cp.Keeping(count_begin, count_enter, count_leave, width=1, scratch=4)
 
 
-@kernel(void(Model, Law, Chain, int2))
-def follow(model, law, chain, visits):
+@kernel(void(Model, Hooks, Chain, int2))
+def follow(model, hooks, chain, visits):
     """Take points out one after another and put each into a given cluster."""
     for row in range(len(visits)):
         take_out(model, chain, visits[row, 0])
-        put_in(model, law, chain, visits[row, 0], visits[row, 1])
+        put_in(model, hooks, chain, visits[row, 0], visits[row, 1])
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("blocks", [1, 2])
-def test_a_row_that_lost_its_digits_is_built_anew(blocks, rng):
+@pytest.mark.parametrize("column groups", [1, 2])
+def test_a_row_that_lost_its_digits_is_built_anew(column_groups, rng):
     """A point far out leaves, and nobody has asked before what its row would be without it."""
     data = rng.normal(0, 1, (8, 2))
     data[3] = [1e9, -1e9]
     component = cp.NormalInverseWishart(0.0, 0.2, 4.0, np.eye(2))
-    if blocks == 2:  # and the other block, which is asked after it, has lost none
+    if column_groups == 2:  # and the other column group, which is asked after it, has lost none
         data, component = (
             np.hstack([data, data[[0, 1, 2, 4, 4, 5, 6, 7]]]),
             cp.Columns([([0, 1], component), ([2, 3], component)]),
         )
     target = cp.Mixture(data, component, cp.DirichletProcess(1.0))
     chain = chain_at(target, np.array([0, 0, 0, 0, 0, 1, 1, 1]))
-    follow(target.model, target.law, chain, np.array([(3, 2), (2, 1), (2, 0)]))
+    follow(target.model, target.hooks, chain, np.array([(3, 2), (2, 1), (2, 0)]))
     place = places_of(target)[0]
     found = chain.kept[chain.slots[0], place.kept : place.kept + kept_width(2)]
     np.testing.assert_allclose(found, row_of_members(target, place, [0, 1, 2, 4]), rtol=1e-11, atol=1e-11)
@@ -554,7 +555,7 @@ def test_functions_are_called_for_points_that_move_and_for_no_others(loses, rng)
             rebuilt = len(home) if loses and not was_alone else 0
             begun += is_new + (rebuilt > 0)
             entered += 1 + rebuilt
-    follow(target.model, target.law, chain, np.array(visits))
+    follow(target.model, target.hooks, chain, np.array(visits))
     assert chain.labels.tolist() == partition.labels()
     assert chain.scratch.tolist() == [begun, entered, left, 0.0]
     assert left < 60

@@ -1,4 +1,4 @@
-"""Laws of long runs, where they are known in closed form."""
+"""Distributions of long runs, where they are known in closed form."""
 
 from __future__ import annotations
 
@@ -105,19 +105,19 @@ def test_frequencies_of_colourings_agree_with_the_chromatic_polynomial(name, swe
 @pytest.mark.parametrize("name", small.TARGETS)
 def test_long_chains_average_to_the_exact_expectation(name):
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
+    states, distribution = naive.distribution(density, target.n_points)
     pairs = np.triu_indices(target.n_points, 1)
     together = np.array([[state[a] == state[b] for a, b in zip(*pairs, strict=True)] for state in states])
     sample = cp.sample(target, cp.co_clustering(range(target.n_points)), sweeps=100_000, burn_in=50, chains=2, seed=8)
-    assert_means_agree(sample, law @ together)
+    assert_means_agree(sample, distribution @ together)
 
 
 def test_this_criterion_can_fail():
     # The expectation under a prior 10 % off is told apart.
     target, _ = small.scalar()
     wrong = naive.GaussianMixture(small.DATA_1D[:, None], np.eye(1) * 0.64, np.eye(1) * 1.7**2, np.array([0.3]), 0.99)
-    states, law = naive.law(wrong, 5)
-    expected = law @ np.array([len(set(state)) for state in states])
+    states, distribution = naive.distribution(wrong, 5)
+    expected = distribution @ np.array([len(set(state)) for state in states])
     sample = cp.sample(target, cp.n_clusters(), sweeps=100_000, burn_in=50, chains=2, seed=8)
     with pytest.raises(AssertionError):
         assert_means_agree(sample, np.array([expected]))

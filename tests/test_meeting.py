@@ -127,8 +127,8 @@ def test_an_error_in_one_pair_ends_the_run_with_that_error(target, monkeypatch):
 def test_threads_stop_when_the_run_is_given_up():
     begun, ended = threading.Event(), []
 
-    def work(numbers, pause):
-        if numbers == [0]:
+    def work(indices, pause):
+        if indices == [0]:
             begun.wait()
             raise ValueError("no good")
         begun.set()
@@ -137,7 +137,7 @@ def test_threads_stop_when_the_run_is_given_up():
             while time.monotonic() < end:
                 pause()
         except Interrupted:
-            ended.extend(numbers)
+            ended.extend(indices)
             raise
 
     with pytest.raises(ValueError, match="no good"):
@@ -197,7 +197,7 @@ def infinite(model, chain, n_choices, n):
         (infinite, "for point 0 it gave NaN or plus infinity"),
     ],
 )
-def test_a_target_that_gives_no_law_is_reported_not_sampled(kernel, message):
+def test_a_target_that_gives_no_distribution_is_reported_not_sampled(kernel, message):
     target = cp.Target(np.zeros((4, 0)), kernel, cp.DirichletProcess(1.0))
     for run in (
         lambda: cp.meeting_times(target, replicates=2),

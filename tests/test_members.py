@@ -1,7 +1,7 @@
 """Members of clusters: predictive densities against definitions, compiled functions, integrals, and data without a row.
 
 Rows, components and densities of clusters are those of `test_components`, unknown hyperparameters those of
-`small_numbers`.
+`small_hyperparameters`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import pytest
 import copartition as cp
 import naive
 import small
-import small_numbers
+import small_hyperparameters
 import test_components
 from bernoulli import Bernoulli
 from conftest import JIT_DISABLED
-from copartition.chains.chain import chain_at, with_numbers
+from copartition.chains.chain import chain_at, with_hyperparameters
 from copartition.functionals import bind_all, evaluate_at
 from test_components import case_of, exact_gamma, exact_wishart, hard_data
-from test_numbers import places
+from test_hyperparameters import places
 
 NAN = math.nan
-ALPHA = small_numbers.ALPHA
+ALPHA = small_hyperparameters.ALPHA
 PRIOR = cp.DirichletProcess(ALPHA)
 STATES = [(0, 1, 0, 2, 1), (0, 0, 0, 0, 0), (0, 1, 2, 3, 4), (0, 1, 1, 1, 1)]
 
@@ -39,7 +39,7 @@ COMPLETE = {  # of these the compiled functions are others than where cells are 
     "half full": (small.DATA_2D, cp.Gaussian(noise_cov=small.NOISE, mean_sd=[2.0, 0.7], mean=0.5)),
     "proportional": (small.DATA_2D, cp.Gaussian(noise_cov=small.NOISE, mean_cov=3.0 * small.NOISE)),
 }
-UNKNOWN = [f"unknown {name}" for name in small_numbers.CASES if name != "discount"]
+UNKNOWN = [f"unknown {name}" for name in small_hyperparameters.CASES if name != "discount"]
 ROWS = {"mixed": [row[:4] for row in small.TABLE]}
 ROWS |= dict.fromkeys(("spherical", "gamma_scale", "gaussian_mean"), small.DATA_1D)
 ROWS |= dict.fromkeys(("diagonal_gaps", "gaussian_gaps", "gamma_all"), small.GAPS)
@@ -57,31 +57,31 @@ def case(name):
         target = cp.Mixture(rows, component, PRIOR)
     else:
         name = name.removeprefix("unknown ")
-        rows, target = ROWS.get(name, small.DATA_2D), small_numbers.CASES[name]().target
+        rows, target = ROWS.get(name, small.DATA_2D), small_hyperparameters.CASES[name]().target
     return rows, target, NEW[target.shape[1]]
 
 
 def numbers_of(target, rng):
     """Values of what is unknown of the component."""
-    return next(places(target, rng, 1)) if target.numbers else None
+    return next(places(target, rng, 1)) if target.hyperparameters else None
 
 
-def members_of(target, rows, labels, numbers=None):
+def members_of(target, rows, labels, hyperparameters=None):
     """Members of the clusters of some of the rows that a component has met."""
-    return target.component.members(rows)(labels, max(labels) + 1, [] if numbers is None else numbers)
+    return target.component.members(rows)(labels, max(labels) + 1, [] if hyperparameters is None else hyperparameters)
 
 
 def without(rows, n):
     return np.delete(rows, n, axis=0) if isinstance(rows, np.ndarray) else [*rows[:n], *rows[n + 1 :]]
 
 
-def assert_left_out_is_as_without(target, rows, labels, numbers=None, rtol=1e-9):
+def assert_left_out_is_as_without(target, rows, labels, hyperparameters=None, rtol=1e-9):
     """Every row, by a table in which it is not there; where it was alone its cluster is now empty."""
-    found = members_of(target, rows, labels, numbers).left_out()
+    found = members_of(target, rows, labels, hyperparameters).left_out()
     for n in range(0, len(labels), 1 + len(labels) // 40):
         others = without(labels, n)
         numbering = {label: k for k, label in enumerate(dict.fromkeys(others))}
-        members = members_of(target, without(rows, n), [numbering[label] for label in others], numbers)
+        members = members_of(target, without(rows, n), [numbering[label] for label in others], hyperparameters)
         exact = members.log_density(rows[n : n + 1])[0, numbering.get(labels[n], len(numbering))]
         assert found[n] == pytest.approx(exact, rel=rtol, abs=1e-9)
 
@@ -106,20 +106,20 @@ def test_log_density_is_a_ratio_of_densities_of_clusters(name):
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_densities_multiply_to_that_of_the_data_whatever_the_hyperparameters(name, rng):
     """Rows of a cluster one after another, each given those before."""
-    of = small_numbers.CASES[name.removeprefix("unknown ")]()
+    of = small_hyperparameters.CASES[name.removeprefix("unknown ")]()
     rows, target, _ = case(name)
-    for numbers in places(target, rng, 3):
+    for hyperparameters in places(target, rng, 3):
         for labels in STATES[:2]:
             order = sorted(range(5), key=lambda n: (labels[n], n))
             total = 0.0
             for size in range(5):
                 before, n = order[:size], order[size]
                 members = members_of(
-                    target, [rows[m] for m in before] or [rows[0]], [labels[m] for m in before] or [0], numbers
+                    target, [rows[m] for m in before] or [rows[0]], [labels[m] for m in before] or [0], hyperparameters
                 )
                 density = members.log_density(rows[n : n + 1])[0]
                 total += density[labels[n]] if before and labels[n] < members.n_clusters else density[-1]
-            assert total == pytest.approx(of.log_data(labels, numbers), rel=1e-9, abs=1e-9)
+            assert total == pytest.approx(of.log_data(labels, hyperparameters), rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.plain
@@ -127,12 +127,12 @@ def test_densities_multiply_to_that_of_the_data_whatever_the_hyperparameters(nam
 def test_density_of_the_next_point_is_what_kernels_say(name, rng):
     """The clusters of a partition, and a new one, with their prior weights."""
     rows, target, grid = case(name)
-    numbers = numbers_of(target, rng)
+    hyperparameters = numbers_of(target, rng)
     bound, functionals = bind_all(target, [cp.predictive_density(np.array(grid, dtype=object))])
-    own = with_numbers(bound, numbers)
+    own = with_hyperparameters(bound, hyperparameters)
     for state in STATES[: 1 if JIT_DISABLED else 4]:
-        exact = evaluate_at(own.model, own.law, functionals, chain_at(own, np.array(state)))
-        density = np.exp(members_of(target, rows, state, numbers).log_density(grid))
+        exact = evaluate_at(own.model, own.hooks, functionals, chain_at(own, np.array(state)))
+        density = np.exp(members_of(target, rows, state, hyperparameters).log_density(grid))
         weights = np.array([*np.bincount(state), ALPHA])
         np.testing.assert_allclose(density @ weights / weights.sum(), exact, rtol=1e-9)
 
@@ -142,15 +142,15 @@ def test_density_of_the_next_point_is_what_kernels_say(name, rng):
 def test_rows_of_the_data_choose_as_kernels_say(name, rng):
     """Among the clusters of all others; cells of the row may be missing."""
     rows, target, _ = case(name)
-    numbers = numbers_of(target, rng)
+    hyperparameters = numbers_of(target, rng)
     for state in STATES[: 1 if JIT_DISABLED else 4]:
         for n in range(5):
             others = naive.canonical(without(state, n))
-            log_density = members_of(target, without(rows, n), others, numbers).log_density(rows[n : n + 1])[0]
+            log_density = members_of(target, without(rows, n), others, hyperparameters).log_density(rows[n : n + 1])[0]
             weights = np.exp(log_density - log_density.max()) * [*np.bincount(others), ALPHA]
             labels = [*others[:n], others[0], *others[n:]]
             # Clusters of the kernel are in the order of labels without the point, as here.
-            exact = cp.conditional(target, labels, n, numbers)
+            exact = cp.conditional(target, labels, n, hyperparameters)
             np.testing.assert_allclose(weights / weights.sum(), exact, rtol=1e-9, atol=1e-12)
 
 
@@ -160,21 +160,21 @@ def test_rows_of_the_data_choose_as_kernels_say(name, rng):
 @pytest.mark.parametrize("name", EVERY)
 def test_rows_left_out_are_as_in_data_without_them(name, rng):
     rows, target, _ = case(name)
-    numbers = numbers_of(target, rng)
+    hyperparameters = numbers_of(target, rng)
     for state in STATES:
-        assert_left_out_is_as_without(target, rows, state, numbers)
+        assert_left_out_is_as_without(target, rows, state, hyperparameters)
 
 
 def table(rng, n):
     """Rows of numbers, counts and categories, in seven groups."""
     kind = rng.integers(0, 3, n)
-    numbers = rng.normal(0, 1, (n, 5)) + 3.0 * kind[:, None]
-    numbers[rng.random(n) < 0.2, 2] = NAN
+    hyperparameters = rng.normal(0, 1, (n, 5)) + 3.0 * kind[:, None]
+    hyperparameters[rng.random(n) < 0.2, 2] = NAN
     counts = rng.poisson(2 + 3 * kind).astype(object)
     large = rng.integers(0, 10**6, n)  # more different ones than there are rows for a table of them
     words = np.array(["a", "b", "c"], dtype=object)[(kind + (rng.random(n) < 0.3)) % 3]
     counts[rng.random(n) < 0.1] = words[rng.random(n) < 0.1] = None
-    return [list(row) for row in np.column_stack([numbers.astype(object), counts, large, words])]
+    return [list(row) for row in np.column_stack([hyperparameters.astype(object), counts, large, words])]
 
 
 def components_of_table():
@@ -194,11 +194,11 @@ def test_many_rows_left_out(rng):
     rows = table(rng, 90)
     target = cp.Mixture(rows, components_of_table(), PRIOR)
     labels = np.r_[0, 1, 1, rng.integers(2, 6, 87)].tolist()
-    numbers = np.array([0.2, 0.7, 1.3, 0.4, 0.9])
-    assert_left_out_is_as_without(target, rows, labels, numbers)
-    more = target.component.members(rows)(labels, 8, numbers)
+    hyperparameters = np.array([0.2, 0.7, 1.3, 0.4, 0.9])
+    assert_left_out_is_as_without(target, rows, labels, hyperparameters)
+    more = target.component.members(rows)(labels, 8, hyperparameters)
     density = more.log_density(rows)
-    np.testing.assert_array_equal(more.left_out(), members_of(target, rows, labels, numbers).left_out())
+    np.testing.assert_array_equal(more.left_out(), members_of(target, rows, labels, hyperparameters).left_out())
     np.testing.assert_allclose(density[:, 6], density[:, 8], rtol=1e-14)
 
 
@@ -260,8 +260,8 @@ PAIRS = {
 
 def pair_of_columns(name):
     target = cp.Mixture(small.DATA_2D, PAIRS[name], PRIOR)
-    numbers = {"tied full": [1.3, -0.4, 0.8], "tied diagonal": [0.7, 1.9]}.get(name)
-    return members_of(target, small.DATA_2D, STATES[0], numbers)
+    hyperparameters = {"tied full": [1.3, -0.4, 0.8], "tied diagonal": [0.7, 1.9]}.get(name)
+    return members_of(target, small.DATA_2D, STATES[0], hyperparameters)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -303,8 +303,8 @@ def test_moments_are_integrals(name):
         "gamma": cp.NormalInverseGamma(0.2, [0.3, 0.6], [2.9, 3.0], 0.7),
     }.get(name, PAIRS[name])
     target = cp.Mixture(small.DATA_2D, component, PRIOR)
-    numbers = {"tied full": [1.3, -0.4, 0.8], "tied diagonal": [0.7, 1.9]}.get(name)
-    members = members_of(target, small.DATA_2D, STATES[0], numbers)
+    hyperparameters = {"tied full": [1.3, -0.4, 0.8], "tied diagonal": [0.7, 1.9]}.get(name)
+    members = members_of(target, small.DATA_2D, STATES[0], hyperparameters)
     for j, column in enumerate(members.columns()):
         rows = np.full((len(LINE), 2), NAN)
         rows[:, j] = LINE
@@ -408,7 +408,11 @@ def given():
         (lambda: resolved().members(DATA)([0, 0, 2], 2, [0.5]), ValueError, "labels must be 0 to 1"),
         (lambda: resolved().members(DATA)([0, -1, 1], 2, [0.5]), ValueError, "labels must be 0 to 1"),
         (lambda: resolved().members(DATA)([0, 0], 2, [0.5]), ValueError, "labels must hold 3 labels"),
-        (lambda: resolved().members(DATA)([0, 0, 1], 2), ValueError, "hyperparameters must be the 1 unknown number(s)"),
+        (
+            lambda: resolved().members(DATA)([0, 0, 1], 2),
+            ValueError,
+            "hyperparameters must be the 1 unknown hyperparameter(s)",
+        ),
         (
             lambda: cp.Gaussian(noise_cov=small.NOISE, mean_sd=1.0).members([[0.1, NAN], [0.3, 0.2]]),
             ValueError,

@@ -223,7 +223,7 @@ class Halving(cp.Component):
 
 def test_targets_do_not_change_when_the_array_they_came_from_does():
     points = np.array([[0.0], [1.0], [5.0]])
-    target = cp.Target(points, small.scalar()[0].law.log_predictive, cp.DirichletProcess(1.0), table=np.ones((4, 3)))
+    target = cp.Target(points, small.scalar()[0].hooks.log_predictive, cp.DirichletProcess(1.0), table=np.ones((4, 3)))
     before = cp.conditional(target, [0, 0, 1], 1)
     points[:] = 7.0
     assert np.array_equal(cp.conditional(target, [0, 0, 1], 1), before)
@@ -283,8 +283,8 @@ KERNEL = """
             chain[0].weights[k] = k * {expression}
 
     target = cp.Target(np.zeros((2, 0)), weigh)
-    law = cp.conditional(target, [0, 0], 1)
-    print(np.log(law[1] / law[0]))
+    distribution = cp.conditional(target, [0, 0], 1)
+    print(np.log(distribution[1] / distribution[0]))
 """
 
 

@@ -116,13 +116,13 @@ def test_opposite_correlations_do_not_cancel():
     assert check_model(columns_of(values, np.zeros(2)), labels) == []  # where there is a covariance
 
 
-@pytest.mark.parametrize(("law", "word"), [("skewed", "skewness"), ("heavy-tailed", "excess kurtosis")])
-def test_columns_that_are_not_normal_are_told(law, word):
+@pytest.mark.parametrize(("distribution", "word"), [("skewed", "skewness"), ("heavy-tailed", "excess kurtosis")])
+def test_columns_that_are_not_normal_are_told(distribution, word):
     rng = np.random.default_rng(4)
     values = rng.normal(0, 1, (400, 3))
-    values[:, 1] = rng.exponential(1.0, 400) if law == "skewed" else rng.standard_t(3, 400)
+    values[:, 1] = rng.exponential(1.0, 400) if distribution == "skewed" else rng.standard_t(3, 400)
     labels = np.repeat([[0, 1]], 200, axis=1)
-    found = [one.text for one in check_model(columns_of(values), labels) if f"columns are {law}" in one.text]
+    found = [one.text for one in check_model(columns_of(values), labels) if f"columns are {distribution}" in one.text]
     assert len(found) == 1
     assert f"c1 ({word}" in found[0]
 

@@ -20,19 +20,19 @@ from copartition.core.clusters import choices, take_out
 from copartition.core.compiling import kernel
 from copartition.core.conditional import weigh
 from copartition.core.random import stream
-from copartition.core.state import Chain, Law, Model
+from copartition.core.state import Chain, Hooks, Model
 from copartition.core.types import float64, int64
 from copartition.diagnostics import modes as rule
 from copartition.runs.modes import different_starts, k_means, look_for_modes
-from test_split_merge import MIXTURES, assert_books_are_right, move_kernel, room_for
+from test_split_merge import MIXTURES, assert_overlap_counts_are_right, move_kernel, room_for
 from test_sweeps import chi_square_is_plausible
 
 BETA = 0.5
 
 
-@kernel(float64(Model, Law, Chain, int64))
-def tempered_law(model, law, chain, n):
-    m, functions, c = model, law, chain
+@kernel(float64(Model, Hooks, Chain, int64))
+def tempered_distribution(model, hooks, chain, n):
+    m, functions, c = model, hooks, chain
     take_out(m, c, n)
     return weigh(m, functions, c, choices(m, c), n)
 
@@ -74,8 +74,8 @@ def test_colourings_have_no_density_of_growing_clusters(call):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("name", MIXTURES)
-def test_tempered_conditional_laws_are_those_of_the_definition(name):
-    """Exact, from all partitions and for all points: so every update leaves the tempered law as it is."""
+def test_tempered_conditional_distributions_are_those_of_the_definition(name):
+    """Exact, from all partitions and for all points: so every update leaves the tempered distribution as it is."""
     target, density = small.TARGETS[name]()
     tempered = naive.Tempered(density, BETA)
     for state, n in product(naive.all_partitions(5)[:: 13 if JIT_DISABLED else 1], range(5)):
@@ -84,7 +84,7 @@ def test_tempered_conditional_laws_are_those_of_the_definition(name):
         arranged = np.empty(5, dtype=np.int64)
         arranged[order] = naive.canonical([state[m] for m in order])
         chain = chain_at(target, arranged)
-        total = tempered_law(target.tempered(BETA).model, target.law, chain, n)
+        total = tempered_distribution(target.tempered(BETA).model, target.hooks, chain, n)
         np.testing.assert_allclose(chain.weights[: len(exact)] / total, exact, atol=1e-12)
 
 
@@ -102,11 +102,11 @@ def test_tempered_moves_are_those_of_the_twin(name, rng):
         u, key = rng.random(), rng.integers(0, 2**64, dtype=np.uint64)
         room.order[:] = rng.permutation(5)
         chain = chain_at(target, np.array(state))
-        move_kernel(target.tempered(BETA).model, target.law, chain, room, i, j, u, key)
+        move_kernel(target.tempered(BETA).model, target.hooks, chain, room, i, j, u, key)
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
         expected = naive.split_merge(tempered, state, i, j, u, room.order.tolist(), uniforms)
         assert naive.canonical(chain.labels.tolist()) == expected
-        assert_books_are_right(target, chain)
+        assert_overlap_counts_are_right(target, chain)
 
 
 def test_only_the_power_makes_a_step_a_tempered_one():
@@ -121,10 +121,10 @@ def test_only_the_power_makes_a_step_a_tempered_one():
 
 
 @pytest.mark.parametrize("moves", [0, 2])
-def test_tempered_steps_have_the_tempered_law(moves):
+def test_tempered_steps_have_the_tempered_distribution(moves):
     """Independent chains after 12 steps; false alarm 1e-6."""
     target, density = small.wishart()
-    states, law = naive.law(naive.Tempered(density, BETA), 5)
+    states, distribution = naive.distribution(naive.Tempered(density, BETA), 5)
     number = {state: s for s, state in enumerate(states)}
     stepper, random, draws = (
         tempered_stepper(target, BoundStep(cp.Step(cp.Independent(), moves)), BETA),
@@ -136,20 +136,23 @@ def test_tempered_steps_have_the_tempered_law(moves):
     for _ in range(draws):
         chain = advance_chain(target.tempered(BETA), stepper, chain, random, 12)
         counts[number[naive.canonical(chain.labels.tolist())]] += 1
-    assert chi_square_is_plausible(counts, draws * law, 1e-6)
-    assert not chi_square_is_plausible(counts, draws * naive.law(density, 5)[1], 1e-6)
+    assert chi_square_is_plausible(counts, draws * distribution, 1e-6)
+    assert not chi_square_is_plausible(counts, draws * naive.distribution(density, 5)[1], 1e-6)
 
 
-def test_swaps_leave_the_product_of_the_laws():
+def test_swaps_leave_the_product_of_the_distributions():
     """Exact: the flow from every pair of partitions to the swapped one is the flow back."""
     _, density = small.scalar()
     states = naive.all_partitions(5)
     powers = (0.9, 0.4)
-    laws = [naive.law(naive.Tempered(density, beta), 5)[1] for beta in powers]
+    distributions = [naive.distribution(naive.Tempered(density, beta), 5)[1] for beta in powers]
     of_data = [sum(density.log_cluster(members) for members in naive.clusters(state)) for state in states]
     flow = np.array(
         [
-            [laws[0][a] * laws[1][b] * swap_probability(*powers, of_data[a], of_data[b]) for b in range(len(states))]
+            [
+                distributions[0][a] * distributions[1][b] * swap_probability(*powers, of_data[a], of_data[b])
+                for b in range(len(states))
+            ]
             for a in range(len(states))
         ]
     )
@@ -157,10 +160,10 @@ def test_swaps_leave_the_product_of_the_laws():
     assert flow.sum() < 1.0
 
 
-def test_the_first_of_tempered_chains_has_the_law_of_the_target():
+def test_the_first_of_tempered_chains_has_the_distribution_of_the_target():
     """False alarm 1e-6; rounds are some way apart."""
     target, density = small.scalar()
-    states, law = naive.law(density, 5)
+    states, distribution = naive.distribution(density, 5)
     number = {state: s for s, state in enumerate(states)}
     ladder = np.array([1.0, 0.6, 0.2])
     tempered = Tempered(
@@ -176,7 +179,7 @@ def test_the_first_of_tempered_chains_has_the_law_of_the_target():
             assert log_density == pytest.approx(cp.log_density(target, chain.labels.tolist()))
         if t % 4 == 3:
             counts[number[naive.canonical(chain.labels.tolist())]] += 1
-    assert chi_square_is_plausible(counts, draws * law, 1e-6)
+    assert chi_square_is_plausible(counts, draws * distribution, 1e-6)
     assert np.all(tempered.tried > 0)
     assert np.all(tempered.accepted / tempered.tried > 0.1)
 

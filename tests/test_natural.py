@@ -57,9 +57,9 @@ def test_numbers_of_clusters_and_of_components_shares_and_sizes_are_bars_with_in
         assert e.plot(ax=ax) is ax
         bars_of(ax, e)
         assert ax.get_xlabel() == label
-    laws = Functional("n_components(2)", lambda labels: labels, 3)
+    distributions = Functional("n_components(2)", lambda labels: labels, 3)
     ax.clear()
-    e = made_up(laws)
+    e = made_up(distributions)
     e.plot(ax=ax)
     bars_of(ax, e)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "> 2"]
@@ -90,7 +90,7 @@ def test_densities_on_a_line_and_in_the_plane(ax):
     assert words.get_xlabel().startswith("posterior mean")
 
 
-def test_laws_of_numbers_are_densities(ax):
+def test_distributions_of_numbers_are_densities(ax):
     e = estimate_from(
         np.random.default_rng(1).normal(0.25, 0.01, (30, 4)),
         functionals=[{"name": "hyperparameters(v)", "size": 4, "number": "v", "edges": [0.0, 1.0, 2.0, 4.0, 8.0]}],

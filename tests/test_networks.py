@@ -1,4 +1,4 @@
-"""Block models: conditional laws, sweeps and moves against the joint law of all partitions of six vertices."""
+"""Block models: conditionals, sweeps and moves against the joint distribution of all partitions of six vertices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import naive_networks as nn
 from conftest import JIT_DISABLED
@@ -33,15 +33,15 @@ ORDER = [3, 1, 5, 0, 2, 4]
 @pytest.fixture(params=SMALL, scope="module")
 def case(request):
     target, network, log_size = SMALL[request.param]()
-    states, law = naive.law(network, target.n_points)
-    return target, network, log_size, states, law
+    states, distribution = naive.distribution(network, target.n_points)
+    return target, network, log_size, states, distribution
 
 
-# --- the law ---------------------------------------------------------------------------------------------------------
+# --- the distribution ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.plain
-def test_conditional_laws_are_those_of_the_joint(case):
+def test_conditional_distributions_are_those_of_the_joint(case):
     target, network, _, states, _ = case
     for state in states:
         for n in range(target.n_points):
@@ -51,7 +51,7 @@ def test_conditional_laws_are_those_of_the_joint(case):
 
 
 @pytest.mark.plain
-def test_bernoulli_edges_beyond_the_table_have_the_same_law(monkeypatch):
+def test_bernoulli_edges_beyond_the_table_have_the_same_distribution(monkeypatch):
     """Of large networks not all logs of Gamma are looked up; here those of more than four pairs are computed."""
     monkeypatch.setattr("copartition.targets.network.bernoulli.TABLE", 5)
     target, network, _ = SMALL["bernoulli"]()
@@ -65,10 +65,10 @@ def test_bernoulli_edges_beyond_the_table_have_the_same_law(monkeypatch):
 
 @pytest.mark.plain
 def test_the_joint_is_invariant_under_a_sweep(case):
-    target, _, _, states, law = case
-    matrix = laws.sweep_matrix(target, states)
+    target, _, _, states, distribution = case
+    matrix = distributions.sweep_matrix(target, states)
     assert np.abs(matrix.sum(axis=1) - 1.0).max() < 1e-12
-    assert np.abs(law @ matrix - law).max() < 1e-12
+    assert np.abs(distribution @ matrix - distribution).max() < 1e-12
 
 
 @pytest.mark.plain
@@ -148,12 +148,12 @@ def test_the_log_likelihood_is_the_integral_over_all_parameters(corrected):
 def test_log_likelihood_is_estimated_like_any_functional():
     """Four standard errors: false alarm 6e-5."""
     target, network, _ = SMALL["corrected"]()
-    states, law = naive.law(network, 6)
+    states, distribution = naive.distribution(network, 6)
     # The log density of a partition has the log prior in it, up to the constant of a process of six points.
     constant = math.lgamma(6 + 0.8) - math.lgamma(0.8) - math.log(0.8)
     values = [cp.log_density(target, state) - network.log_prior(state) - constant for state in states]
     e = cp.estimate(target, cp.log_likelihood(), replicates=300, burn_in=10, min_sweeps=60, lag=5, seed=5)
-    assert abs(float(e.mean[0]) - law @ values) < 4 * float(e.stderr[0])
+    assert abs(float(e.mean[0]) - distribution @ values) < 4 * float(e.stderr[0])
 
 
 @pytest.mark.parametrize("kind", ["corrected", "plain"])
@@ -176,7 +176,10 @@ PRIORS = {
 @pytest.mark.plain
 @pytest.mark.parametrize("name", PRIORS)
 def test_any_prior_will_do(name):
-    """Conditional laws are ratios of densities, which come from other functions: those of the likelihood and priors."""
+    """Conditional distributions are ratios of densities, which come from other functions.
+
+    Those of the likelihood and priors.
+    """
     prior = PRIORS[name]
     target = cp.BlockModel(list(MULTIGRAPH), weight=list(MULTIGRAPH.values()), prior=prior, rate=1.7)
     most = 3 if name == "finite" else 6
@@ -213,17 +216,17 @@ def test_a_number_of_the_prior_that_is_unknown_is_drawn_along():
 
 def test_moves_are_reversible(case):
     """Exact: the flow from each partition to each other is the flow back, with all launches and all i and j."""
-    _, network, log_size, states, law = case
+    _, network, log_size, states, distribution = case
     matrix = nn.move_matrix(network, log_size, states, ORDER, in_place.SCANS)
-    flow = law[:, None] * matrix
+    flow = distribution[:, None] * matrix
     assert np.abs(matrix.sum(axis=1) - 1.0).max() < 1e-12
     assert np.abs(flow - flow.T).max() < 1e-12
 
 
 def test_a_wrong_acceptance_ratio_is_not_reversible():
     _, network, log_size = SMALL["corrected"]()
-    states, law = naive.law(network, 6)
-    flow = law[:, None] * nn.move_matrix(network, log_size, states, ORDER, in_place.SCANS, log_error=0.05)
+    states, distribution = naive.distribution(network, 6)
+    flow = distribution[:, None] * nn.move_matrix(network, log_size, states, ORDER, in_place.SCANS, log_error=0.05)
     assert np.abs(flow - flow.T).max() > 1e-5
 
 
@@ -243,10 +246,10 @@ class Tempered:
 @pytest.mark.plain
 @pytest.mark.parametrize("power", [1.0, 0.4])
 def test_the_compiled_move_is_its_twin(case, power, rng):
-    target, network, log_size, states, law = case
+    target, network, log_size, states, distribution = case
     model, network = target.tempered(power).model, Tempered(network, power)
     room = room_for(target)
-    possible = [state for state, p in zip(states, law, strict=True) if p > 0]
+    possible = [state for state, p in zip(states, distribution, strict=True) if p > 0]
     outcomes = set()
     for _ in range(150):
         state = possible[rng.integers(len(possible))]
@@ -255,13 +258,13 @@ def test_the_compiled_move_is_its_twin(case, power, rng):
         i, j = (int(n) for n in rng.choice(6, 2, replace=False))
         u, key = float(rng.uniform()), int(rng.integers(2**63))
         chain = chain_at(target, np.array(state))
-        outcome = move_kernel(model, target.law, chain, room, i, j, u, key)
+        outcome = move_kernel(model, target.hooks, chain, room, i, j, u, key)
         expected = nn.move(
             network, log_size, state, i, j, u, order, lambda n, scan, key=key: naive.uniform_of(key, n + 6 * scan),
             in_place.SCANS,
         )  # fmt: skip
         assert naive.canonical(chain.labels.tolist()) == expected
-        check_books(target, chain)
+        check_counts(target, chain)
         outcomes.add((outcome, state[i] == state[j]))
     assert {(0, True), (1, True), (0, False), (1, False)} <= outcomes
 
@@ -284,18 +287,18 @@ def test_moves_are_those_of_the_twin_where_blocks_are_known(rng):
             continue
         u, key = float(rng.uniform()) ** 3, int(rng.integers(2**63))  # small ones: merges are rarely accepted
         chain = chain_at(target, np.array(state))
-        outcome = move_kernel(target.model, target.law, chain, room, i, j, u, key)
+        outcome = move_kernel(target.model, target.hooks, chain, room, i, j, u, key)
         expected = nn.move(
             network, math.log, state, i, j, u, room.order.tolist(),
             lambda n, scan, key=key: naive.uniform_of(key, n + 6 * scan), in_place.SCANS, pinned,
         )  # fmt: skip
         assert naive.canonical(chain.labels.tolist()) == expected
-        check_books(target, chain)
+        check_counts(target, chain)
         outcomes.add((outcome, state[i] == state[j], j in pinned))
     assert outcomes == set(itertools.product((0, 1), (True, False), (True, False)))
 
 
-def check_books(target, chain):
+def check_counts(target, chain):
     """What a chain has counted is what can be counted from its labels."""
     count = int(chain.n_clusters[0])
     fresh = chain_at(target, cp.canonical(chain.labels))
@@ -311,7 +314,7 @@ def check_books(target, chain):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("step", [BoundStep(), BoundStep(cp.Step(cp.Independent(), 3)), "default"])
-def test_books_are_right_after_steps(step):
+def test_counts_are_right_after_steps(step):
     graph = nx.gnm_random_graph(40, 90, seed=2)
     target = cp.BlockModel(graph, rate=1.0)
     chosen = bind(target, resolve(target, cp.Step())) if step == "default" else step
@@ -319,30 +322,30 @@ def test_books_are_right_after_steps(step):
     chain = chain_at(target, np.zeros(40, dtype=np.int64))
     for _ in range(2 if JIT_DISABLED else 20):
         chain = advance_chain(target, chosen, chain, random, 7)
-        check_books(target, chain)
+        check_counts(target, chain)
 
 
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("what", ["moves", "joint updates"])
-def test_steps_lead_to_the_joint_law(kind, what):
+def test_steps_lead_to_the_joint_distribution(kind, what):
     """From draws of the joint, a step with moves or updates leads to draws of the joint: chi-square, false alarm 1e-5.
 
-    Every partition is stepped from as often as its probability says, so that the counts after the step have that law
-    too.
+    Every partition is stepped from as often as its probability says, so that the counts after the step have that
+    distribution too.
     """
     target, network, _ = SMALL[kind]()
-    states, law = naive.law(network, 6)
+    states, distribution = naive.distribution(network, 6)
     step = cp.Step("path", 4) if what == "moves" else cp.Step("path", 0, cp.JointUpdates(3, least=2, most=4))
     step = bind(target, step)
     total = np.zeros(6**6, dtype=np.int64)
     draws = 200_000
-    for s, (state, p) in enumerate(zip(states, law, strict=True)):
+    for s, (state, p) in enumerate(zip(states, distribution, strict=True)):
         count = round(draws * p)
         if count:
-            total += laws.counted_steps(target, state, step, stream(9, s), count)
-    counts = total[laws.codes(states)]
+            total += distributions.counted_steps(target, state, step, stream(9, s), count)
+    counts = total[distributions.codes(states)]
     assert counts.sum() == total.sum()
-    started = np.array([round(draws * p) for p in law], dtype=float)
+    started = np.array([round(draws * p) for p in distribution], dtype=float)
     assert chi_square_is_plausible(counts, started, 1e-5)
 
 
@@ -351,15 +354,15 @@ def test_two_chains_together_do_what_each_does_alone():
     from scipy.stats import chi2_contingency
 
     target, network, _ = SMALL["corrected"]()
-    states, _ = naive.law(network, 6)
+    states, _ = naive.distribution(network, 6)
     step = bind(target, cp.Step("path", 2, cp.JointUpdates(2, least=2, most=4)))
     x, y = (0, 0, 0, 1, 2, 2), (0, 0, 0, 0, 0, 0)
     draws = 60_000
-    of_x, of_y, met = laws.counted_pair_steps(target, step, x, y, stream(1), draws)
+    of_x, of_y, met = distributions.counted_pair_steps(target, step, x, y, stream(1), draws)
     assert 0 < met < draws
     for state, counts, seed in ((x, of_x, 2), (y, of_y, 3)):
-        alone = laws.counted_steps(target, state, step, stream(seed), draws)
-        table = np.array([counts, alone])[:, laws.codes(states)]
+        alone = distributions.counted_steps(target, state, step, stream(seed), draws)
+        table = np.array([counts, alone])[:, distributions.codes(states)]
         often = table.sum(axis=0) >= 20
         table = np.column_stack([table[:, often], table[:, ~often].sum(axis=1)])
         assert chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > 1e-5
@@ -369,13 +372,13 @@ def test_two_chains_together_do_what_each_does_alone():
 def test_estimates_are_unbiased(kind):
     """Against enumeration: 40 components in all, four and a half standard errors, false alarm below 3e-4."""
     target, network, _ = SMALL[kind]()
-    states, law = naive.law(network, 6)
+    states, distribution = naive.distribution(network, 6)
     pairs = [(0, 1), (2, 3), (4, 4)] if kind != "bernoulli" else [(0, 1), (2, 3), (4, 5)]
     groups = (0, 0, 1, 1, 1, 0)
     functionals = [cp.n_clusters(), cp.co_clustering([0, 2, 5]), cp.edge_probability(pairs), cp.block_matrix(groups)]
     e = cp.estimate(target, functionals, replicates=1500, burn_in=3, min_sweeps=20, lag=3, seed=11)
     exact = np.zeros(len(e.mean))
-    for state, p in zip(states, law, strict=True):
+    for state, p in zip(states, distribution, strict=True):
         table = nn.block_matrix(network, state, groups)
         table += np.triu(table, 1).T
         values = [max(state) + 1, *naive.together(state, [(0, 2), (0, 5), (2, 5)])]
@@ -392,7 +395,7 @@ def value_of(target, functional, state):
     from copartition.functionals import bind_all, evaluate_at
 
     target, functionals = bind_all(target, [functional])
-    return evaluate_at(target.model, target.law, functionals, chain_at(target, np.array(state)))
+    return evaluate_at(target.model, target.hooks, functionals, chain_at(target, np.array(state)))
 
 
 @pytest.mark.plain
@@ -559,13 +562,13 @@ def test_near_vertices_are_those_that_paths_lead_to():
 
 @cp.log_odds
 def crooked_odds(model, chain, a, b, n):
-    """Not what the conditional law says."""
+    """Not what the conditional distribution says."""
     return 0.1
 
 
 @cp.log_merge
 def crooked_merge(model, chain, a, b):
-    """Not what the conditional law says."""
+    """Not what the conditional distribution says."""
     return 0.1
 
 
@@ -573,12 +576,12 @@ def crooked_merge(model, chain, a, b):
 def test_promises_of_targets_are_tried_before_the_first_move():
     target = cp.BlockModel([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
     assert objection_to_moves(target) == ""
-    for law, message in (
-        (target.law._replace(log_odds=crooked_odds), "log_odds are not the differences"),
-        (target.law._replace(log_merge=crooked_merge), "log_merge is not what"),
+    for distribution, message in (
+        (target.hooks._replace(log_odds=crooked_odds), "log_odds are not the differences"),
+        (target.hooks._replace(log_merge=crooked_merge), "log_merge is not what"),
     ):
         broken = cp.BlockModel([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
-        broken.law = law
+        broken.hooks = distribution
         assert message in objection_to_moves(broken)
         with pytest.raises(ValueError, match=f"split_merge must be 0 .*{message}"):
             cp.meeting_times(broken, split_merge=1)

@@ -21,7 +21,7 @@ def values_of(functional, labels):
     """What the compiled function gives at a partition."""
     labels = cp.canonical(labels)
     target, bound = bind_all(TARGET, [functional])
-    return evaluate_at(target.model, target.law, bound, chain_at(target, labels)).tolist()
+    return evaluate_at(target.model, target.hooks, bound, chain_at(target, labels)).tolist()
 
 
 @given(LABELS, st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=9))
@@ -132,7 +132,7 @@ def test_a_glimpse_stands_for_all(components):
         assert 1 <= seen.size <= 1.5 * components + 5
         assert not seen.is_streamed
         values = evaluate_at(
-            target.model, target.law, bind_all(target, [seen])[1], chain_at(target, np.zeros(11, dtype=np.int64))
+            target.model, target.hooks, bind_all(target, [seen])[1], chain_at(target, np.zeros(11, dtype=np.int64))
         )
         assert values.tolist() == [1.0] * seen.size
 

@@ -101,7 +101,7 @@ def test_predictive_density_comes_closer_with_more_data(tmp_path):
     ("in_n", "in_k", "slower"), [(1.0, 2.0, 3.0), (1.5, 2.0, 3.0), (1.0, 3.5, 3.0), (1.0, 2.0, 300.0)]
 )
 def test_times_are_held_against_the_theorem(tmp_path, monkeypatch, in_n, in_k, slower):
-    """Times that follow a known law: its exponents are found, and a claim holds if they are small enough."""
+    """Times that follow a known distribution: its exponents are found, and a claim holds if they are small enough."""
 
     def timed(reproduction, n_points, n_clusters):
         coupled = 7.0 * n_points**in_n * n_clusters**in_k

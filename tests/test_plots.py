@@ -159,19 +159,21 @@ def in_two_dimensions():
     return estimate_from([[1.0], [2.0]], functionals=[about])
 
 
-def law_of_clusters(means):
+def distribution_of_clusters(means):
     values = np.random.default_rng(1).normal(means, 0.01, (100, len(means)))
     return estimate_from(values, functionals=[{"name": f"n_clusters({len(means) - 1})", "size": len(means)}])
 
 
 def test_numbers_of_clusters_with_intervals_and_the_prior(ax):
     posterior = cp.Mixture([0.0, 1.0, 2.0, 5.0], cp.NormalInverseWishart(), cp.DirichletProcess(1.0))
-    e = law_of_clusters([0.5, 0.3, 0.2])
+    e = distribution_of_clusters([0.5, 0.3, 0.2])
     plots.n_clusters(e, posterior=posterior, ax=ax)
     heights = [patch.get_height() for patch in ax.patches]
     np.testing.assert_allclose(heights, e.mean)
-    law = cp.prior_n_clusters(cp.DirichletProcess(1.0), 4)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), [law[1], law[2], law[3] + law[4]])
+    distribution = cp.prior_n_clusters(cp.DirichletProcess(1.0), 4)
+    np.testing.assert_allclose(
+        ax.lines[0].get_ydata(), [distribution[1], distribution[2], distribution[3] + distribution[4]]
+    )
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "> 2"]
     low, high = e.interval()
     for (x, segment), a, b in zip(enumerate(ax.collections[0].get_segments(), 1), low, high, strict=True):
@@ -181,7 +183,7 @@ def test_numbers_of_clusters_with_intervals_and_the_prior(ax):
 
 
 def test_impossible_probabilities_are_drawn_as_they_are(ax):
-    e = law_of_clusters([-0.2, 1.6, -0.4])
+    e = distribution_of_clusters([-0.2, 1.6, -0.4])
     plots.n_clusters(e, ax=ax)
     np.testing.assert_allclose([patch.get_height() for patch in ax.patches], e.mean)
     assert ax.get_ylim()[0] < -0.4

@@ -13,7 +13,7 @@ import copartition as cp
 import naive
 from copartition.chains.chain import chain_at
 from copartition.functionals import bind_all, concentration, evaluate_at, n_clusters, n_components
-from copartition.targets.laws import Gamma
+from copartition.targets.distributions import Gamma
 from copartition.targets.prior_tables import log_gamma_rise, log_mean_alpha, mean_alpha_table
 from copartition.targets.priors import (
     DirichletProcess,
@@ -27,8 +27,10 @@ GEOMETRIC, SHIFTED = scipy.stats.geom(0.1), scipy.stats.poisson(3, loc=1)
 FEW = scipy.stats.rv_discrete(values=([2, 4], [0.7, 0.3]))
 
 
-def over_gamma(law, discount=0.0):
-    return lambda labels: naive.gamma_mean(lambda a: naive.process(labels, a, discount), law.shape, law.rate)
+def over_gamma(distribution, discount=0.0):
+    return lambda labels: naive.gamma_mean(
+        lambda a: naive.process(labels, a, discount), distribution.shape, distribution.rate
+    )
 
 
 PRIORS = {
@@ -58,7 +60,7 @@ def shape_of(labels):
     return tuple(sorted(len(c) for c in naive.clusters(labels)))
 
 
-def joint_law(density, n):
+def joint_distribution(density, n):
     """The probabilities of all partitions, computed once for each list of sizes."""
     states = naive.all_partitions(n)
     known = {shape: density(state) for shape, state in {shape_of(s): s for s in states}.items()}
@@ -66,26 +68,26 @@ def joint_law(density, n):
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_weights_are_those_of_the_joint_law_and_so_are_numbers_of_clusters(name):
+def test_weights_are_those_of_the_joint_distribution_and_so_are_numbers_of_clusters(name):
     prior, density = PRIORS[name]
-    law = joint_law(density, 5)
-    assert sum(law.values()) == pytest.approx(1.0, abs=1e-11)
+    distribution = joint_distribution(density, 5)
+    assert sum(distribution.values()) == pytest.approx(1.0, abs=1e-11)
     log_size, log_new = prior.log_size(5), prior.log_new(5)
     for others in naive.all_partitions(4):
         sizes = [len(c) for c in naive.clusters(others)]
-        if sum(law[(*others, k)] for k in range(len(sizes) + 1)) > 0:
-            expected = np.array([law[(*others, k)] for k in range(len(sizes) + 1)])
+        if sum(distribution[(*others, k)] for k in range(len(sizes) + 1)) > 0:
+            expected = np.array([distribution[(*others, k)] for k in range(len(sizes) + 1)])
             weights = np.exp([*log_size[sizes], log_new[min(len(sizes), len(log_new) - 1)]])
             np.testing.assert_allclose(weights / weights.sum(), expected / expected.sum(), rtol=1e-10)
     counts = np.zeros(6)
-    for state, probability in law.items():
+    for state, probability in distribution.items():
         counts[max(state) + 1] += probability
     np.testing.assert_allclose(prior_n_clusters(prior, 5), counts, atol=1e-11)
     assert prior.expected_clusters(5) == pytest.approx(counts @ np.arange(6), rel=1e-10)
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_mixtures_have_the_joint_law_of_the_tables(name):
+def test_mixtures_have_the_joint_distribution_of_the_tables(name):
     prior, density = PRIORS[name]
     rows = prior.mixing()
     assert rows.shape[1] == 3
@@ -102,15 +104,15 @@ def test_mixtures_have_the_numbers_of_clusters_of_the_tables(name, n):
     prior, _ = PRIORS[name]
     weights, a, b = prior.mixing().T
     offset = 1.0 - math.exp(prior.log_size(2)[1])
-    law = np.zeros((n + 1, len(weights)))
-    law[1] = weights
+    distribution = np.zeros((n + 1, len(weights)))
+    distribution[1] = weights
     k = np.arange(n + 1)[:, None]
     for m in range(1, n):
         opening = np.maximum(0.0, a + b * k)
-        opened = law * opening / (opening + m - offset * k)
-        law -= opened
-        law[1:] += opened[:-1]
-    np.testing.assert_allclose(prior_n_clusters(prior, n), law.sum(axis=1), atol=1e-10)
+        opened = distribution * opening / (opening + m - offset * k)
+        distribution -= opened
+        distribution[1:] += opened[:-1]
+    np.testing.assert_allclose(prior_n_clusters(prior, n), distribution.sum(axis=1), atol=1e-10)
 
 
 # E[alpha given K clusters of n points] for alpha ~ Gamma(a, b) and a discount: sums of 4000 terms with 40 digits.
@@ -171,7 +173,7 @@ def test_published_values():
 
 
 @pytest.mark.parametrize(
-    ("gamma", "law", "n", "k", "expected"),
+    ("gamma", "distribution", "n", "k", "expected"),
     [
         (0.5, GEOMETRIC, 1000, 4, -2.2881862790076619),
         (0.5, GEOMETRIC, 1000, 700, 6.3741456375007642),
@@ -181,8 +183,8 @@ def test_published_values():
         (1.0, SHIFTED, 1000, 900, 0.35333786119508563),
     ],
 )
-def test_weights_of_components_are_exact_for_many_points(gamma, law, n, k, expected):
-    table = MixtureOfFiniteMixtures(gamma, law).log_new(n)
+def test_weights_of_components_are_exact_for_many_points(gamma, distribution, n, k, expected):
+    table = MixtureOfFiniteMixtures(gamma, distribution).log_new(n)
     assert len(table) == n + 1
     assert table[k] == pytest.approx(expected, abs=1e-11)
 
@@ -239,8 +241,8 @@ def test_tables_end_where_the_support_does():
 @pytest.mark.parametrize(("many", "n"), [(500, 82), (500, 1500), (5000, 1000)])
 def test_a_second_mode_far_away_is_not_lost(many, n):
     """Given two clusters there are 2 components for sure, almost: what opens a third comes from the many alone."""
-    law = scipy.stats.rv_discrete(values=([1, 2, many], [0.5, 0.25, 0.25]))
-    found = prior_n_clusters(MixtureOfFiniteMixtures(1.0, law), n)
+    distribution = scipy.stats.rv_discrete(values=([1, 2, many], [0.5, 0.25, 0.25]))
+    found = prior_n_clusters(MixtureOfFiniteMixtures(1.0, distribution), n)
     exact = sum(p * prior_n_clusters(FiniteMixture(k), n) for k, p in ((1, 0.5), (2, 0.25), (many, 0.25)))
     np.testing.assert_allclose(found, exact, atol=1e-11)
 
@@ -249,10 +251,10 @@ def test_a_second_mode_far_away_is_not_lost(many, n):
 @pytest.mark.parametrize("n", [1, 2, 3, 40, 2000])
 def test_numbers_of_clusters_sum_to_one_and_have_the_expected_mean(name, n):
     prior, _ = PRIORS[name]
-    law = prior_n_clusters(prior, n)
-    assert len(law) == n + 1
-    assert law.sum() == pytest.approx(1.0, abs=1e-12)
-    assert law @ np.arange(n + 1) == pytest.approx(prior.expected_clusters(n), rel=1e-9)
+    distribution = prior_n_clusters(prior, n)
+    assert len(distribution) == n + 1
+    assert distribution.sum() == pytest.approx(1.0, abs=1e-12)
+    assert distribution @ np.arange(n + 1) == pytest.approx(prior.expected_clusters(n), rel=1e-9)
 
 
 class Own:
@@ -297,11 +299,11 @@ def test_components_given_clusters():
     np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-13)
     k = np.arange(1, 1500)
     for labels in ([0] * 6, [0, 0, 1, 1, 1, 2], [0, 1, 2, 3, 4, 5]):
-        law = np.array([float(GEOMETRIC.pmf(i)) * naive.finite_mixture(labels, int(i), gamma) for i in k])
-        law /= law.sum()
+        distribution = np.array([float(GEOMETRIC.pmf(i)) * naive.finite_mixture(labels, int(i), gamma) for i in k])
+        distribution /= distribution.sum()
         row = max(labels) + 1
-        np.testing.assert_allclose(table[row], [*law[:8], law[8:].sum()], atol=1e-12)
-        assert mean[row] == pytest.approx(k @ law, rel=1e-11)
+        np.testing.assert_allclose(table[row], [*distribution[:8], distribution[8:].sum()], atol=1e-12)
+        assert mean[row] == pytest.approx(k @ distribution, rel=1e-11)
     assert table[5, :4].tolist() == [0.0] * 4
     np.testing.assert_allclose(prior.components(9, 2)[3:], [[0.0, 0.0, 1.0]] * 7)
     assert mean[0] == pytest.approx(10.0)
@@ -317,7 +319,7 @@ def target_of(prior):
 
 def values_at(prior, functional, labels):
     target, bound = bind_all(target_of(prior), [functional])
-    return evaluate_at(target.model, target.law, bound, chain_at(target, np.asarray(labels))), bound[0]
+    return evaluate_at(target.model, target.hooks, bound, chain_at(target, np.asarray(labels))), bound[0]
 
 
 @pytest.mark.plain
@@ -340,24 +342,27 @@ def test_functionals_look_up_the_number_of_clusters():
 
 
 def test_posterior_means_of_unknown_parameters_do_not_depend_on_the_prior_s_form():
-    """Both sides of E[alpha | n, K] = V(K + 1) / V(K), from joint laws: the mean under the law of partitions."""
+    """Both sides of E[alpha | n, K] = V(K + 1) / V(K), from joint distributions.
+
+    The mean under the distribution of partitions.
+    """
     prior, density = PRIORS["dp_gamma"]
-    law = joint_law(density, 5)
-    mean = sum(p * prior.concentration(5)[max(state) + 1] for state, p in law.items())
+    distribution = joint_distribution(density, 5)
+    mean = sum(p * prior.concentration(5)[max(state) + 1] for state, p in distribution.items())
     assert mean == pytest.approx(Gamma(2, 4).mean, rel=1e-11)
     prior, density = PRIORS["mfm"]
-    mean = sum(p * prior.mean_components(5)[max(s) + 1] for s, p in joint_law(density, 5).items())
+    mean = sum(p * prior.mean_components(5)[max(s) + 1] for s, p in joint_distribution(density, 5).items())
     assert mean == pytest.approx(15.5, rel=1e-11)
 
 
-def test_gamma_laws():
-    law = Gamma(2, 4)
-    assert (repr(law), repr(Gamma(0.5, 1e20)), law.mean) == ("Gamma(2, 4)", "Gamma(0.5, 1e+20)", 0.5)
-    assert law == Gamma(2.0, 4.0)
+def test_gamma_distributions():
+    distribution = Gamma(2, 4)
+    assert (repr(distribution), repr(Gamma(0.5, 1e20)), distribution.mean) == ("Gamma(2, 4)", "Gamma(0.5, 1e+20)", 0.5)
+    assert distribution == Gamma(2.0, 4.0)
     x = np.array([0.1, 1.0, 3.0])
-    np.testing.assert_allclose(law.log_density(x), scipy.stats.gamma(2, scale=0.25).logpdf(x), rtol=1e-13)
+    np.testing.assert_allclose(distribution.log_density(x), scipy.stats.gamma(2, scale=0.25).logpdf(x), rtol=1e-13)
     with pytest.raises(AttributeError):
-        law.shape = 3.0
+        distribution.shape = 3.0
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -384,30 +389,39 @@ def test_priors_say_what_they_are(name):
         (lambda: DirichletProcess("one"), "alpha must be a positive number, got 'one'"),
         (lambda: PitmanYor(1.0, 1.0), "discount must be a number from 0 to below 1, got 1.0"),
         (lambda: PitmanYor(1.0, math.nan), "discount must be a number from 0 to below 1, got nan"),
-        (lambda: PitmanYor(1.0, None), "discount must be a number from 0 to below 1, or a Beta law, got None"),
+        (lambda: PitmanYor(1.0, None), "discount must be a number from 0 to below 1, or a Beta distribution, got None"),
         (lambda: PitmanYor(-0.5, 0.5), "alpha must be finite and above -discount, -0.5, got -0.5"),
         (lambda: PitmanYor(0.0, 0.0), "alpha must be positive and finite, got 0.0"),
-        (lambda: PitmanYor("a", 0.5), "alpha must be a number above -discount, or a Gamma law, got 'a'"),
+        (lambda: PitmanYor("a", 0.5), "alpha must be a number above -discount, or a Gamma distribution, got 'a'"),
         (lambda: FiniteMixture(0), "n_components must be a whole number of at least 1, got 0"),
         (lambda: FiniteMixture(2, 0.0), "gamma must be positive and finite, got 0.0"),
         (lambda: MixtureOfFiniteMixtures(-1), "gamma must be positive and finite, got -1"),
-        (lambda: MixtureOfFiniteMixtures(1, 5), "n_components must be a frozen discrete law .* got 5"),
-        (lambda: MixtureOfFiniteMixtures(1, scipy.stats.poisson), "n_components must be a frozen discrete law"),
-        (lambda: MixtureOfFiniteMixtures(1, scipy.stats.gamma(2.0)), "n_components must be a frozen discrete law"),
+        (lambda: MixtureOfFiniteMixtures(1, 5), "n_components must be a frozen discrete distribution .* got 5"),
+        (
+            lambda: MixtureOfFiniteMixtures(1, scipy.stats.poisson),
+            "n_components must be a frozen discrete distribution",
+        ),
+        (
+            lambda: MixtureOfFiniteMixtures(1, scipy.stats.gamma(2.0)),
+            "n_components must be a frozen discrete distribution",
+        ),
         (
             lambda: MixtureOfFiniteMixtures(1, scipy.stats.poisson(3)),
-            r"n_components must be a law on 1, 2, ..., got scipy.stats.poisson\(3\), which may be 0 or less; loc=1",
+            r"must be a distribution on 1, 2, ..., got scipy.stats.poisson\(3\), which may be 0 or less; loc=1",
         ),
         (lambda: MixtureOfFiniteMixtures(1, scipy.stats.skellam(1, 1)), "which may be 0 or less"),
-        (lambda: MixtureOfFiniteMixtures(1, scipy.stats.geom(1.5)), "n_components must be a law with valid parameters"),
-        (lambda: MixtureOfFiniteMixtures(1, scipy.stats.geom(0.5, loc=0.5)), "law on whole numbers"),
+        (
+            lambda: MixtureOfFiniteMixtures(1, scipy.stats.geom(1.5)),
+            "n_components must be a distribution with valid parameters",
+        ),
+        (lambda: MixtureOfFiniteMixtures(1, scipy.stats.geom(0.5, loc=0.5)), "distribution on whole numbers"),
         (
             lambda: MixtureOfFiniteMixtures(1, scipy.stats.randint(1, 10**9)).log_new(5),
-            "n_components must be a law of which the numbers up to 4194304 are enough for 5 points",
+            "n_components must be a distribution of which the numbers up to 4194304 are enough for 5 points",
         ),
         (
             lambda: MixtureOfFiniteMixtures(1, scipy.stats.randint(1, 10**9)).mixing(),
-            "n_components must be a law on numbers up to 65536",
+            "n_components must be a distribution on numbers up to 65536",
         ),
         (lambda: prior_n_clusters(DirichletProcess(), 0), "n_points must be a whole number of at least 1, got 0"),
         (lambda: prior_n_clusters(DirichletProcess(), 2.5), "n_points must be a whole number of at least 1, got 2.5"),

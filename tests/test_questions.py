@@ -63,20 +63,20 @@ def exact(name):
     """All partitions of a small table with their probabilities: weighted partitions without chance, states, both."""
     make, data, density, _ = CASES[name]
     target, count = make()[0], len(data)
-    states, law = naive.law(density(data), count)
+    states, distribution = naive.distribution(density(data), count)
     d = copy.copy(cp.draw(target, replicates=4, burn_in=1, min_sweeps=2, lag=1, settings=None, seed=1))
     kept = Partitions(
         labels=np.array(states, dtype=np.uint8),
-        counts=law,
-        replicate=np.zeros(len(law), dtype=np.int64),
-        hyperparameters=np.zeros((len(law), 0)),
-        averaged=len(law),
+        counts=distribution,
+        replicate=np.zeros(len(distribution), dtype=np.int64),
+        hyperparameters=np.zeros((len(distribution), 0)),
+        averaged=len(distribution),
         unit=1,
     )
     run = copy.copy(d.run)
     object.__setattr__(run, "partitions", kept)
     object.__setattr__(d, "run", run)
-    return d, [np.array(state) for state in states], law
+    return d, [np.array(state) for state in states], distribution
 
 
 REFERENCE = np.array([0, 0, 1, 0, 2])
@@ -86,9 +86,9 @@ def new_row(name, row, reference):
     """Probabilities of each reference cluster and of none for a new row, and its predictive density, by enumeration."""
     _, data, density, _ = CASES[name]
     before, after = density(data), density([*data, row])
-    states, law = naive.law(before, len(data))
+    states, distribution = naive.distribution(before, len(data))
     shares, total = np.zeros(reference.max() + 2), 0.0
-    for state, probability in zip(states, law, strict=True):
+    for state, probability in zip(states, distribution, strict=True):
         ways = naive.placements((*state, 0), len(data))
         logs = np.array([after.log_density(way) for way in ways])
         total += probability * np.exp(logs - before.log_density(state)).sum()
@@ -157,14 +157,14 @@ def member_moments(name, members, column):
 
 @pytest.mark.parametrize("name", CASES)
 def test_profile_against_enumeration(name):
-    d, states, law = exact(name)
+    d, states, distribution = exact(name)
     frame = describing.profile(d, REFERENCE)
     columns = range(len(CASES[name][1][0]))
     for r in range(3):
         members = np.flatnonzero(r == REFERENCE)
         for column in columns:
             total = 0.0
-            for state, probability in zip(states, law, strict=True):
+            for state, probability in zip(states, distribution, strict=True):
                 for m in members:
                     found = member_moments(name, np.flatnonzero(state == state[m]).tolist(), column)
                     total = total + probability / len(members) * np.array(found)
@@ -205,7 +205,7 @@ def informed(cells, groups):
 
 @pytest.mark.parametrize("name", ["gaps", "mixed"])
 def test_separation_against_enumeration(name):
-    d, states, law = exact(name)
+    d, states, distribution = exact(name)
     frame, data = describing.separation(d, REFERENCE), CASES[name][1]
     assert frame["separation"].is_monotonic_decreasing
     for column in range(len(data[0])):
@@ -216,7 +216,7 @@ def test_separation_against_enumeration(name):
             cells = np.log1p(cells) if name == "mixed" and column == 4 else cells
         ratio = informed if is_category else explained
         total = np.zeros(4)
-        for state, probability in zip(states, law, strict=True):
+        for state, probability in zip(states, distribution, strict=True):
             every = [(state == k).astype(float) for k in np.unique(state)]
             soft = [np.array([np.mean(REFERENCE[state == state[i]] == r) for i in range(5)]) for r in range(3)]
             total += probability * np.array([ratio(cells, every), *[ratio(cells, [s, 1 - s]) for s in soft]])
@@ -226,15 +226,15 @@ def test_separation_against_enumeration(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_outliers_against_enumeration(name):
-    d, states, law = exact(name)
+    d, states, distribution = exact(name)
     frame = filling.outliers(d, list("abcde"), REFERENCE, 2, 0.0).loc[list("abcde")]
     _, data, density, _ = CASES[name]
     whole = density(data)
     for n in range(5):
-        small_ones = sum(p for state, p in zip(states, law, strict=True) if np.sum(state == state[n]) <= 2)
+        small_ones = sum(p for state, p in zip(states, distribution, strict=True) if np.sum(state == state[n]) <= 2)
         assert frame["probability"].iloc[n] == pytest.approx(small_ones, abs=1e-12)
         inverse = 0.0
-        for state, p in zip(states, law, strict=True):
+        for state, p in zip(states, distribution, strict=True):
             members = np.flatnonzero(state == state[n]).tolist()
             others = [m for m in members if m != n]
             log_density = whole.log_cluster(members) - (whole.log_cluster(others) if others else 0.0)
@@ -244,13 +244,13 @@ def test_outliers_against_enumeration(name):
 
 @pytest.mark.parametrize("name", ["gaps", "mixed"])
 def test_missing_cells_against_enumeration(name):
-    d, states, law = exact(name)
+    d, states, distribution = exact(name)
     frame, data = filling.impute(d, list("abcde")), CASES[name][1]
     missing = [(i, j) for i, row in enumerate(data) for j, cell in enumerate(row) if cell is None or cell != cell]
     assert sorted(frame.index.tolist()) == sorted((("abcde"[i], str(j)) for i, j in missing))
     for i, j in missing:
         total = 0.0
-        for state, p in zip(states, law, strict=True):
+        for state, p in zip(states, distribution, strict=True):
             total = total + p * np.array(member_moments(name, np.flatnonzero(state == state[i]).tolist(), j))
         line = frame.loc[("abcde"[i], str(j))]
         if name == "mixed" and j in (3, 5):
@@ -264,12 +264,12 @@ def test_missing_cells_against_enumeration(name):
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_credible_ball_against_enumeration(loss):
-    d, states, law = exact("wishart")
+    d, states, distribution = exact("wishart")
     metric = naive.variation_of_information if loss == "vi" else lambda a, b: naive.hamming(a, b) / 20
     distances = np.array([metric(tuple(state), tuple(REFERENCE)) for state in states])
     for level in (0.3, 0.8, 0.95):
         ball = around.credible_ball(d, REFERENCE, loss, level)
-        inside = [law[distances <= radius + 1e-12].sum() for radius in np.unique(distances.round(12))]
+        inside = [distribution[distances <= radius + 1e-12].sum() for radius in np.unique(distances.round(12))]
         first = next(i for i, p in enumerate(inside) if p >= level)
         assert ball.radius == pytest.approx(np.unique(distances.round(12))[first], abs=1e-9)
         assert ball.probability == pytest.approx(inside[first], abs=1e-12)
@@ -287,7 +287,7 @@ def test_clusters_are_numbered_as_those_they_share_most_rows_with():
 
 
 def test_alternatives_stand_for_the_posterior():
-    d, states, law = exact("wishart")
+    d, states, distribution = exact("wishart")
     found = around.alternatives(d, REFERENCE, 3, "vi", seed=1)
     assert 2 <= len(found) <= 3
     assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-12)
@@ -298,12 +298,12 @@ def test_alternatives_stand_for_the_posterior():
     nearest = apart.argmin(axis=1)
     for r, one in enumerate(found):
         part = nearest == r
-        assert one.probability == pytest.approx(law[part].sum(), abs=1e-12)
+        assert one.probability == pytest.approx(distribution[part].sum(), abs=1e-12)
         within = [
-            law[part] @ [naive.variation_of_information(tuple(s), tuple(c)) for s in np.array(states)[part]]
+            distribution[part] @ [naive.variation_of_information(tuple(s), tuple(c)) for s in np.array(states)[part]]
             for c in states
         ]
-        assert law[part] @ apart[part, r] == pytest.approx(min(within), abs=1e-9)
+        assert distribution[part] @ apart[part, r] == pytest.approx(min(within), abs=1e-9)
 
 
 @pytest.mark.parametrize("replicates", [200, pytest.param(20_000, marks=pytest.mark.long)])

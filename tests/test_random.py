@@ -98,4 +98,4 @@ def test_exponential_is_exact_to_two_units_in_the_last_place():
     out = np.zeros_like(values)
     exponentials(values, out)
     np.testing.assert_allclose(out, np.exp(values), rtol=4.5e-16)
-    assert out[-1] == out[-2] == 1.0  # the largest weight of a law is exactly 1
+    assert out[-1] == out[-2] == 1.0  # the largest weight of a distribution is exactly 1

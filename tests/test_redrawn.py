@@ -10,10 +10,10 @@ import pytest
 import copartition as cp
 import naive
 import small
+import small_hyperparameters
 import small_networks
-import small_numbers
 from conftest import JIT_DISABLED
-from copartition.chains.chain import advance_chain, chain_at, with_numbers
+from copartition.chains.chain import advance_chain, chain_at, with_hyperparameters
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.functionals import evaluate_at, redrawn
@@ -25,23 +25,23 @@ from test_constraints import coloring, mixture, network
 class Given:
     """The density of partitions given hyperparameters."""
 
-    def __init__(self, case, numbers):
-        self.case, self.numbers = case, numbers
+    def __init__(self, case, hyperparameters):
+        self.case, self.hyperparameters = case, hyperparameters
 
     def log_density(self, labels):
-        return self.case.log_partition(labels, self.numbers) + self.case.log_data(labels, self.numbers)
+        return self.case.log_partition(labels, self.hyperparameters) + self.case.log_data(labels, self.hyperparameters)
 
 
 def of_numbers(name, seed):
     """A target whose hyperparameters have some values, and its density given these."""
-    case, rng = small_numbers.CASES[name](), np.random.default_rng(seed)
+    case, rng = small_hyperparameters.CASES[name](), np.random.default_rng(seed)
     values = np.concatenate(
         [
             [rng.choice(group.values)] if isinstance(group, cp.OnGrid) else rng.uniform(0.3, 1.5, len(group.names))
             for group in case.target.groups
         ]
     )
-    return with_numbers(case.target, values), Given(case, values)
+    return with_hyperparameters(case.target, values), Given(case, values)
 
 
 TARGETS = {
@@ -59,9 +59,9 @@ TARGETS = {
 def case(name):
     """A target, its density, all its partitions with their probabilities."""
     target, density = TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
-    possible = law > 0
-    return target, density, [s for s, p in zip(states, possible, strict=True) if p], law[possible]
+    states, distribution = naive.distribution(density, target.n_points)
+    possible = distribution > 0
+    return target, density, [s for s, p in zip(states, possible, strict=True) if p], distribution[possible]
 
 
 def wanted(count):
@@ -81,7 +81,7 @@ def wanted(count):
 def values(evaluate, target, functionals, states):
     """What the compiled functions give at partitions."""
     target, bound = bind_all(target, functionals)
-    return np.array([evaluate(target.model, target.law, bound, chain_at(target, np.array(s))) for s in states])
+    return np.array([evaluate(target.model, target.hooks, bound, chain_at(target, np.array(s))) for s in states])
 
 
 @pytest.mark.plain
@@ -100,21 +100,21 @@ def test_values_are_those_of_the_definition(name):
 @pytest.mark.parametrize("name", TARGETS)
 def test_expectations_are_those_of_the_functionals(name):
     """Exact: over all partitions, with their probabilities; given the hyperparameters, where there are some."""
-    target, _, states, law = case(name)
+    target, _, states, distribution = case(name)
     functionals = [functional for functional, _ in wanted(target.n_points)]
     plain, drawn = (values(evaluate, target, functionals, states) for evaluate in (evaluate_at, evaluate_redrawn))
     assert np.abs(drawn - plain).max() > 0.1
-    np.testing.assert_allclose(law @ drawn, law @ plain, atol=1e-11)
+    np.testing.assert_allclose(distribution @ drawn, distribution @ plain, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_pairs_never_vary_more(name):
     """Exact, and proved at the top of `copartition.functionals.redrawn`."""
-    target, _, states, law = case(name)
+    target, _, states, distribution = case(name)
     plain, drawn = (
         values(evaluate, target, [cp.co_clustering()], states) for evaluate in (evaluate_at, evaluate_redrawn)
     )
-    before, after = (law @ (h - law @ h) ** 2 for h in (plain, drawn))
+    before, after = (distribution @ (h - distribution @ h) ** 2 for h in (plain, drawn))
     assert np.all(after <= before + 1e-12)
     assert after.sum() < 0.9 * before.sum()
 
@@ -127,7 +127,7 @@ def test_partitions_stay_and_others_are_as_they_were():
     for labels in states:
         chain = chain_at(target, np.array(labels))
         target_of_all, bound = bind_all(target, mixed)
-        found = evaluate_redrawn(target_of_all.model, target_of_all.law, bound, chain)
+        found = evaluate_redrawn(target_of_all.model, target_of_all.hooks, bound, chain)
         assert tuple(cp.canonical(chain.labels)) == tuple(labels)
         assert chain.holder[0] == -1
         np.testing.assert_array_equal(found[[0, 1, 3, 4, 5, 6, -1]], values(evaluate_at, target, others, [labels])[0])
@@ -149,12 +149,12 @@ def test_chains_that_have_run():
         chain = advance_chain(target, BoundStep(), chain, random, 3)
         moved += bool(np.any(chain.slots != np.arange(len(chain.slots))))
         fresh = chain_at(target, cp.canonical(chain.labels))
-        here, there = (evaluate_redrawn(target.model, target.law, bound, one) for one in (chain, fresh))
+        here, there = (evaluate_redrawn(target.model, target.hooks, bound, one) for one in (chain, fresh))
         np.testing.assert_allclose(here, there, atol=1e-9)
     assert moved > 10
 
 
-def test_a_target_without_a_law_is_refused():
+def test_a_target_without_a_distribution_is_refused():
     @cp.log_predictive
     def nothing(model, chain, n_choices, n):
         for k in range(n_choices):
@@ -163,4 +163,4 @@ def test_a_target_without_a_law_is_refused():
     target = cp.Target(np.zeros((4, 1)), nothing, prior=cp.DirichletProcess(1.0))
     chain = chain_at(target, np.zeros(4, dtype=np.int64))
     with pytest.raises(ValueError, match="for point 2 it did not"):
-        redrawn.redraw(target.model, target.law, chain)
+        redrawn.redraw(target.model, target.hooks, chain)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from copartition.chains.chain import chain_at
@@ -21,14 +21,14 @@ SWEEPS = 200
 def value(target, functional, labels):
     out = np.zeros(functional.size)
     chain = chain_at(target, np.array(labels))
-    evaluate_chain(target.model, target.law, chain, functional.evaluate, functional.parameters, out)
+    evaluate_chain(target.model, target.hooks, chain, functional.evaluate, functional.parameters, out)
     return out.tolist()
 
 
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
 def test_functionals_of_every_partition(name):
     target, density = small.TARGETS[name]()
-    for state, p in zip(*naive.law(density, 5), strict=True):
+    for state, p in zip(*naive.distribution(density, 5), strict=True):
         if p > 0:
             sizes = sorted((len(c) for c in naive.clusters(state)), reverse=True)
             assert value(target, cp.n_clusters(), state) == [len(sizes)]
@@ -49,7 +49,7 @@ def test_functionals_of_every_partition(name):
 def test_distances_to_every_partition(name):
     target, density = small.TARGETS[name]()
     partitions = naive.all_partitions(5)
-    for state, p in zip(*naive.law(density, 5), strict=True):
+    for state, p in zip(*naive.distribution(density, 5), strict=True):
         if p > 0:
             vi = value(target, cp.distance_to(partitions), state)
             hamming = value(target, cp.distance_to(partitions, "hamming"), state)
@@ -94,14 +94,14 @@ def test_sample_has_the_shape_it_was_asked_for_and_same_seed_same_bits():
 def test_asymptotic_variance_is_that_of_the_transition_matrix(name):
     """From the exact fundamental matrix; batch means of 4 x 250,000 sweeps have a relative error of about 1.5 %."""
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, 5)
-    states = [state for state, p in zip(states, law, strict=True) if p > 0]
-    law = law[law > 0]
-    matrix = laws.sweep_matrix(target, states)
+    states, distribution = naive.distribution(density, 5)
+    states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
+    distribution = distribution[distribution > 0]
+    matrix = distributions.sweep_matrix(target, states)
     h = np.array([len(set(state)) for state in states], dtype=float)
-    h -= law @ h
-    fundamental = np.linalg.inv(np.eye(len(states)) - matrix + law[None, :])
-    exact = law @ (2 * h * (fundamental @ h) - h * h)
+    h -= distribution @ h
+    fundamental = np.linalg.inv(np.eye(len(states)) - matrix + distribution[None, :])
+    exact = distribution @ (2 * h * (fundamental @ h) - h * h)
     s = cp.sample(target, cp.n_clusters(), sweeps=250_000, burn_in=100, chains=4, split_merge=0, seed=3)
     assert s.variance[0] == pytest.approx(exact, rel=0.05)
     if name == "scalar":

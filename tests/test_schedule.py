@@ -24,9 +24,9 @@ class Watch:
 def at_once(seconds):
     """Work that is done as soon as it is handed over, and says that a piece takes so long."""
 
-    def submit(numbers):
+    def submit(indices):
         future = Future()
-        result = SimpleNamespace(indices=np.array(numbers), seconds=np.full(len(numbers), seconds))
+        result = SimpleNamespace(indices=np.array(indices), seconds=np.full(len(indices), seconds))
         future.set_result((result, None))
         return future
 

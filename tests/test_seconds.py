@@ -15,7 +15,7 @@ from copartition.core.compiling import Kernel
 
 
 @cp.evaluation
-def own_evaluation(model, chain, law, parameters, out):
+def own_evaluation(model, chain, hooks, parameters, out):
     """Something that nobody else has compiled."""
     for k in range(chain[0].n_clusters[0]):
         out[0] += chain[0].sizes[k] ** 1.5

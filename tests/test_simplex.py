@@ -93,7 +93,7 @@ def test_one_row_or_one_column_has_one_plan(shape, rng):
 
 @pytest.mark.plain
 def test_marginals_whose_sums_differ_by_rounding_are_accepted():
-    # ot.emd raises or warns here; conditional laws computed in floating point never sum to exactly 1.
+    # ot.emd raises or warns here; conditional distributions computed in floating point never sum to exactly 1.
     p, q = np.full(3, 1 / 3), np.full(10, 0.1 * (1 + 1e-7))
     plan = optimal_plan(p, q, np.arange(30.0).reshape(3, 10))
     np.testing.assert_allclose(plan.sum(1), p, atol=1e-14)

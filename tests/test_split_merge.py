@@ -1,4 +1,4 @@
-"""Split-merge moves: reversible by exact enumeration, the compiled move against its twin, laws of whole steps."""
+"""Split-merge moves: reversible by exact enumeration, compiled moves against their twin, distributions of steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from conftest import JIT_DISABLED
@@ -18,7 +18,7 @@ from copartition.core import in_place, split_merge
 from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import room_for_moves
-from copartition.core.state import Chain, Law, Model, SplitMerge
+from copartition.core.state import Chain, Hooks, Model, SplitMerge
 from copartition.core.steps import reset_chain
 from copartition.core.types import float1, float64, int1, int64, uint64, void
 from copartition.runs.defaults import choose_split_merge, read_step
@@ -28,25 +28,25 @@ WITH_LOG_MERGE = ["scalar", "diagonal", "full", "proportional", "wishart", "gaps
 MIXTURES = [*WITH_LOG_MERGE, "bernoulli"]
 
 
-@kernel(int64(Model, Law, Chain, SplitMerge, int64, int64, float64, uint64))
-def move_kernel(model, law, chain, room, i, j, u, key):
-    return room.move(model, law, chain, room, i, j, u, key)
+@kernel(int64(Model, Hooks, Chain, SplitMerge, int64, int64, float64, uint64))
+def move_kernel(model, hooks, chain, room, i, j, u, key):
+    return room.move(model, hooks, chain, room, i, j, u, key)
 
 
 def room_for(target):
     """Room for one split-merge move."""
-    move = in_place.move_in_place if target.law.in_place else split_merge.move_beside
+    move = in_place.move_in_place if target.hooks.in_place else split_merge.move_beside
     return room_for_moves(target.model, move, 1)
 
 
-@kernel(float64(Model, Law, Chain, int64, int64))
-def log_merge_kernel(model, law, chain, a, b):
-    return law.log_merge(model, chain, a, b)
+@kernel(float64(Model, Hooks, Chain, int64, int64))
+def log_merge_kernel(model, hooks, chain, a, b):
+    return hooks.log_merge(model, chain, a, b)
 
 
-def law_of(density, n_points=5):
-    states, law = naive.law(density, n_points)
-    return states, law
+def distribution_of(density, n_points=5):
+    states, distribution = naive.distribution(density, n_points)
+    return states, distribution
 
 
 # --- the move itself -------------------------------------------------------------------------------------------------
@@ -56,18 +56,18 @@ def law_of(density, n_points=5):
 def test_moves_are_reversible_for_every_order(name):
     """Exact: the flow from each partition to each other is the flow back, for orders of all kinds of five points."""
     _, density = small.TARGETS[name]()
-    states, law = law_of(density)
+    states, distribution = distribution_of(density)
     for order in list(permutations(range(5)))[::17]:
-        flow = law[:, None] * naive.split_merge_matrix(density, states, order)
-        assert np.abs(flow.sum(axis=1) - law).max() < 1e-12
+        flow = distribution[:, None] * naive.split_merge_matrix(density, states, order)
+        assert np.abs(flow.sum(axis=1) - distribution).max() < 1e-12
         assert np.abs(flow - flow.T).max() < 1e-12
 
 
 def test_a_wrong_acceptance_ratio_is_not_reversible():
     _, density = small.scalar()
-    states, law = law_of(density)
-    flow = law[:, None] * naive.split_merge_matrix(density, states, range(5), log_error=0.05)
-    assert np.abs(flow.sum(axis=0) - law).max() > 1e-4
+    states, distribution = distribution_of(density)
+    flow = distribution[:, None] * naive.split_merge_matrix(density, states, range(5), log_error=0.05)
+    assert np.abs(flow.sum(axis=0) - distribution).max() > 1e-4
 
 
 def by_certainty(density, order, i, j):
@@ -99,14 +99,14 @@ def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
         u, key = rng.random(), rng.integers(0, 2**64, dtype=np.uint64)
         room.order[:] = rng.permutation(5)
         chain = chain_at(target, np.array(state))
-        accepted = move_kernel(target.model, target.law, chain, room, i, j, u, key)
+        accepted = move_kernel(target.model, target.hooks, chain, room, i, j, u, key)
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
         order = room.order.tolist()
         order = by_certainty(density, order, i, j) if certain else order
         expected = naive.split_merge(density, state, i, j, u, order, uniforms)
         assert naive.canonical(chain.labels.tolist()) == expected
         outcomes[state[i] == state[j]].add(int(accepted))
-        assert_books_are_right(target, chain)
+        assert_overlap_counts_are_right(target, chain)
     if moves_made >= 400:
         assert outcomes[False] == {0, 1}
         assert 1 in outcomes[True]
@@ -114,7 +114,7 @@ def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
         assert outcomes[True] == {0, 1}
 
 
-def assert_books_are_right(target, chain):
+def assert_overlap_counts_are_right(target, chain):
     sizes = np.bincount(chain.labels, minlength=len(chain.sizes))
     assert chain.sizes.tolist() == sizes.tolist()
     assert chain.n_clusters[0] == chain.labels.max() + 1
@@ -131,7 +131,7 @@ def test_log_merge_is_the_ratio_of_densities(name):
         chain = chain_at(target, np.array(state))
         for a, b in combinations(naive.clusters(state), 2):
             exact = density.log_cluster(a + b) - density.log_cluster(a) - density.log_cluster(b)
-            found = log_merge_kernel(target.model, target.law, chain, state[a[0]], state[b[0]])
+            found = log_merge_kernel(target.model, target.hooks, chain, state[a[0]], state[b[0]])
             assert found == pytest.approx(exact, abs=1e-9)
 
 
@@ -147,7 +147,7 @@ def test_log_merge_loses_no_digits_far_from_the_prior_mean():
     kappa, s, t = Fraction(1, 10**12), Fraction(2 * 10**6 + 1), Fraction(2 * 10**6) + Fraction(15, 2)
     exponent = (s + t) ** 2 / (kappa + 4) - s**2 / (kappa + 2) - t**2 / (kappa + 2)
     exact = float(exponent) / 2 + (2 * log(2 + 1e-12) - log(4 + 1e-12) - log(1e-12)) / 2
-    assert log_merge_kernel(target.model, target.law, chain, 0, 1) == pytest.approx(exact, abs=1e-6)
+    assert log_merge_kernel(target.model, target.hooks, chain, 0, 1) == pytest.approx(exact, abs=1e-6)
 
 
 # --- whole steps -----------------------------------------------------------------------------------------------------
@@ -157,20 +157,22 @@ def step_matrix(target, density, states, count):
     """Exact matrix of a sweep and `count` moves, which share a random order."""
     orders = list(permutations(range(target.n_points)))
     moved = sum(np.linalg.matrix_power(naive.split_merge_matrix(density, states, order), count) for order in orders)
-    return laws.sweep_matrix(target, states) @ (moved / len(orders))
+    return distributions.sweep_matrix(target, states) @ (moved / len(orders))
 
 
 @pytest.mark.parametrize("name", ["scalar", "bernoulli", "wishart"])
-def test_a_step_has_its_exact_law_and_leaves_the_target_invariant(name):
+def test_a_step_has_its_exact_distribution_and_leaves_the_target_invariant(name):
     """400,000 steps from four partitions of four points, one and three moves: false alarm 1e-5 each."""
     target, density = four_points(name)
-    states, law = law_of(density, 4)
+    states, distribution = distribution_of(density, 4)
     for count in (1, 3):
         matrix = step_matrix(target, density, states, count)
-        assert np.abs(law @ matrix - law).max() < 1e-12
+        assert np.abs(distribution @ matrix - distribution).max() < 1e-12
         for s in (0, 3, 8, 14):
             draws = 100_000
-            counts = laws.counted_steps(target, states[s], count, stream(5, s), draws)[laws.codes(states)]
+            counts = distributions.counted_steps(target, states[s], count, stream(5, s), draws)[
+                distributions.codes(states)
+            ]
             assert counts.sum() == draws
             assert chi_square_is_plausible(counts, matrix[s] * draws, 1e-5)
 
@@ -201,14 +203,14 @@ def test_the_test_of_steps_fails_with_a_wrong_acceptance_ratio():
     target, density = four_points("bernoulli")
     wrong = cp.Target(
         target.model.points,
-        target.law.log_predictive,
+        target.hooks.log_predictive,
         target.prior,
         parameters=target.model.parameters,
         log_merge=wrong_log_merge,
     )
-    states, _ = law_of(density, 4)
+    states, _ = distribution_of(density, 4)
     matrix = step_matrix(target, density, states, 1)
-    counts = laws.counted_steps(wrong, states[3], 1, stream(5, 3), 250_000)[laws.codes(states)]
+    counts = distributions.counted_steps(wrong, states[3], 1, stream(5, 3), 250_000)[distributions.codes(states)]
     assert not chi_square_is_plausible(counts, matrix[3] * 250_000, 1e-5)
 
 
@@ -223,12 +225,15 @@ class EveryThird:
 
 
 def test_priors_by_number_of_clusters_are_respected():
-    """A Pitman-Yor prior alone: a long chain of moves and sweeps agrees with its exact law; false alarm 1e-5."""
+    """A Pitman-Yor prior alone: a long chain of moves and sweeps agrees with its exact distribution.
+
+    False alarm 1e-5.
+    """
     data = np.zeros((4, 1))
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=1e-6), EveryThird())
     states = naive.all_partitions(4)
     weights = np.array([pitman_yor(state) for state in states])
-    law = weights / weights.sum()
+    distribution = weights / weights.sum()
     # Independent draws: 50 steps from each start are far more than it takes to forget it.
     counts = np.zeros(len(states))
     number = {state: s for s, state in enumerate(states)}
@@ -237,7 +242,7 @@ def test_priors_by_number_of_clusters_are_respected():
     for _ in range(20_000):
         chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain, random, 20)
         counts[number[naive.canonical(chain.labels.tolist())]] += 1
-    assert chi_square_is_plausible(counts, law * counts.sum(), 1e-5)
+    assert chi_square_is_plausible(counts, distribution * counts.sum(), 1e-5)
 
 
 def pitman_yor(state):
@@ -256,16 +261,16 @@ def pitman_yor(state):
     [*product(["scalar", "bernoulli"], ["transport", "matched", "path"]), ("wishart", "path")],
 )
 @pytest.mark.parametrize("draws", [1000, pytest.param(6000, marks=pytest.mark.long)])
-def test_coupled_steps_have_the_law_of_single_ones_from_every_pair(name, coupling, draws):
+def test_coupled_steps_have_the_distribution_of_single_ones_from_every_pair(name, coupling, draws):
     """Coupled steps with two moves, so many from each of 225 pairs: false alarm 1e-6 for each of 452 counts."""
     target, density = four_points(name)
-    states, _ = law_of(density, 4)
+    states, _ = distribution_of(density, 4)
     matrix = step_matrix(target, density, states, 2)
-    codes = laws.codes(states)
+    codes = distributions.codes(states)
     from_x, from_y = np.zeros((2, len(states), len(states)))
     for (s, x), (r, y) in ((a, b) for a in enumerate(states) for b in enumerate(states)):
         random = stream(9, s, r)
-        of_x, of_y, met = laws.counted_pair_steps(
+        of_x, of_y, met = distributions.counted_pair_steps(
             target, BoundStep(cp.Step(small.COUPLINGS[coupling], 2)), x, y, random, draws
         )
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-6)
@@ -322,7 +327,7 @@ def test_auto_takes_few_moves_where_they_are_dear(rng):
 def test_auto_asks_for_the_promise_of_each_target():
     """Two targets that differ in nothing but their promise: what was chosen for one is not taken for the other."""
     target, _ = small.bernoulli()
-    parts = (target.model.points, target.law.log_predictive, target.prior)
+    parts = (target.model.points, target.hooks.log_predictive, target.prior)
     promised, silent = (
         cp.Target(*parts, parameters=target.model.parameters, exchangeable=promise) for promise in (True, False)
     )
@@ -333,12 +338,12 @@ def test_auto_asks_for_the_promise_of_each_target():
 @pytest.mark.plain
 def test_a_target_of_your_own_opts_in(rng):
     target, _ = small.bernoulli()
-    own = cp.Target(target.model.points, target.law.log_predictive, target.prior, parameters=target.model.parameters)
+    own = cp.Target(target.model.points, target.hooks.log_predictive, target.prior, parameters=target.model.parameters)
     with pytest.raises(ValueError, match="split_merge must be 0"):
         cp.sample(own, cp.n_clusters(), split_merge=1)
     own = cp.Target(
         target.model.points,
-        target.law.log_predictive,
+        target.hooks.log_predictive,
         target.prior,
         parameters=target.model.parameters,
         exchangeable=True,
@@ -407,7 +412,7 @@ def test_chains_grow_between_moves(rng):
         np.arange(n_points) * 100.0, cp.Gaussian(noise_sd=1.0, mean_sd=1000.0), cp.DirichletProcess(1.0)
     )
     small_chain, large = (chain_at(target, np.arange(size)[np.arange(40) % size]) for size in (12, 40))
-    reset_chain(target.model, target.law, large, np.arange(12)[np.arange(40) % 12])
+    reset_chain(target.model, target.hooks, large, np.arange(12)[np.arange(40) % 12])
     results = [
         advance_chain(target, BoundStep(cp.Step(cp.Independent(), 30)), chain, stream(4, 4), 3)
         for chain in (small_chain, large)
@@ -420,7 +425,7 @@ def test_chains_grow_between_moves(rng):
 
 
 @cp.evaluation
-def log_posterior(model, chain, law, parameters, out):
+def log_posterior(model, chain, hooks, parameters, out):
     """Log posterior of a Gaussian mixture with one kappa, up to a constant; its parameter is the number of columns."""
     kappa = model[0].parameters[0]
     log_size, log_new = model[0].log_size, model[0].log_new

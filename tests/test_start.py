@@ -1,4 +1,4 @@
-"""Starts: random ones by their exact laws, those that are short runs, and that they reach every kind of run."""
+"""Starts: random ones by their exact distributions, those that are short runs, and that all runs know them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_random_starts_place_every_point(rng, start):
 
 
 @pytest.mark.parametrize("draws", [6_000, pytest.param(40_000, marks=pytest.mark.long)])
-def test_random_starts_have_their_laws(draws):
+def test_random_starts_have_their_distributions(draws):
     """Three points: the prior start is Ewens', the sequential one that of the chain rule. False alarm 1e-5 each."""
     data = np.array([0.0, 0.5, 2.0])
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=2.0), cp.DirichletProcess(0.8))
@@ -52,7 +52,7 @@ def test_random_starts_have_their_laws(draws):
     prior = np.array(
         [0.8 ** len(set(s)) * np.prod([np.prod(range(1, len(c))) for c in naive.clusters(s)]) for s in states]
     )
-    for start, expected in (("prior", prior / prior.sum()), ("sequential", sequential_law(density, states))):
+    for start, expected in (("prior", prior / prior.sum()), ("sequential", sequential_distribution(density, states))):
         counts = np.zeros(len(states))
         init = check_start(target, start)
         for _ in range(draws):
@@ -60,8 +60,8 @@ def test_random_starts_have_their_laws(draws):
         assert chi_square_is_plausible(counts, expected * draws, 1e-5)
 
 
-def sequential_law(density, states):
-    """Average over all orders of the product of conditional laws of each point given those before it."""
+def sequential_distribution(density, states):
+    """Average over all orders of the product of conditional distributions of each point given those before it."""
     from itertools import permutations
 
     total = np.zeros(len(states))

@@ -14,8 +14,8 @@ import pytest
 
 import copartition as cp
 import small
+import small_hyperparameters
 import small_networks
-import small_numbers
 from copartition.cli.model import model_options, moving_of, step_options
 from copartition.runs import pilot
 from copartition.runs.defaults import bind, resolve
@@ -48,7 +48,7 @@ def own(exchangeable):
 TARGETS = {
     **{name: lambda make=make: make()[0] for name, make in small.TARGETS.items()},
     **{f"network, {name}": lambda make=make: make()[0] for name, make in small_networks.SMALL.items()},
-    **{f"unknown, {name}": lambda make=make: make().target for name, make in small_numbers.CASES.items()},
+    **{f"unknown, {name}": lambda make=make: make().target for name, make in small_hyperparameters.CASES.items()},
     "own": partial(own, True),
     "own, by labels": partial(own, False),
 }

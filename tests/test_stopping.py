@@ -184,8 +184,8 @@ def test_intervals_cover_as_often_as_they_say_after_stopping(runs, least, most, 
     More in evidence/.
     """
     target, density = small.scalar()
-    states, law = naive.law(density, 5)
-    exact = float(law @ np.array([len(set(state)) for state in states]))
+    states, distribution = naive.distribution(density, 5)
+    exact = float(distribution @ np.array([len(set(state)) for state in states]))
     covered = 0
     for seed in range(runs):
         e = cp.estimate(target, cp.n_clusters(), seed=seed, **asked, **QUICK)

@@ -60,7 +60,7 @@ def assert_same(e, expected):
     assert np.array_equal(e.stderr, expected.stderr, equal_nan=True)
     assert np.array_equal(e.values, expected.values)
     assert np.array_equal(e.meeting_times, expected.meeting_times)
-    assert np.array_equal(e.numbers, expected.numbers)
+    assert np.array_equal(e.indices, expected.indices)
 
 
 @pytest.fixture
@@ -355,7 +355,7 @@ def test_killing_the_process_loses_nothing_that_was_written(tmp_path, asked):
         assert process.wait() != 0
     expected = cp.estimate(planted(30), wanted(30), **asked, **TIMES)
     before = cp.Estimate.load(path)
-    assert 0 < len(before.numbers) < len(expected.numbers)
+    assert 0 < len(before.indices) < len(expected.indices)
     assert_of_its_replicates(before, planted(30), wanted(30), TIMES)
     e = cp.estimate(planted(30), wanted(30), store=path, **asked, **TIMES)
     assert_same(e, expected)
@@ -365,7 +365,7 @@ def test_killing_the_process_loses_nothing_that_was_written(tmp_path, asked):
 def wait_for_more(path, there, process):
     """Wait until a run, which may have to compile first, has written more replicates than so many; say how many."""
     for _ in range(2400):
-        if path.exists() and (now := len(cp.Estimate.load(path).numbers)) > there:
+        if path.exists() and (now := len(cp.Estimate.load(path).indices)) > there:
             return now
         assert process.poll() is None
         time.sleep(0.05)
@@ -374,10 +374,10 @@ def wait_for_more(path, there, process):
 
 def assert_of_its_replicates(e, target, functionals, settings):
     """The moments are those of the replicates that an estimate says it has, and of no other."""
-    kept = cp.estimate(target, [f.kept() for f in functionals], replicates=int(e.numbers.max()) + 1, **settings)
-    values = kept.values[e.numbers]
+    kept = cp.estimate(target, [f.kept() for f in functionals], replicates=int(e.indices.max()) + 1, **settings)
+    values = kept.values[e.indices]
     np.testing.assert_allclose(e.mean, values.mean(axis=0), rtol=1e-12, atol=1e-14)
-    assert np.array_equal(e.meeting_times, kept.meeting_times[e.numbers])
+    assert np.array_equal(e.meeting_times, kept.meeting_times[e.indices])
 
 
 @pytest.mark.parametrize("asked", [{"target_stderr": 0.04, "replicates": 5000}, {}])
@@ -401,7 +401,7 @@ def test_a_precision_is_reached_with_the_same_replicates_in_one_call_or_two(aske
     with pytest.raises(KeyboardInterrupt):
         cp.estimate(target, functionals, store=path, progress=interrupt, executor=Elsewhere(), **asked)
     there = cp.Estimate.load(path)
-    assert looks[0] < len(there.numbers) < looks[-1]
+    assert looks[0] < len(there.indices) < looks[-1]
     assert_same(cp.estimate(target, functionals, store=path, **asked), expected)
 
 
@@ -415,7 +415,7 @@ def test_a_store_says_how_far_it_was_going_before_it_gets_there(tmp_path, monkey
 
     with pytest.raises(KeyboardInterrupt):
         run(store=path, progress=interrupt, executor=Elsewhere(), replicates=60)
-    assert cp.Estimate.load(path).numbers.max() < 50
+    assert cp.Estimate.load(path).indices.max() < 50
     with pytest.raises(cp.StoreError, match="replicates must be at least 60, got 59"):
         run(store=path, replicates=59)
 
@@ -453,7 +453,7 @@ def test_an_interruption_leaves_sums_and_replicates_that_belong_together(tmp_pat
     with pytest.raises(KeyboardInterrupt):
         run(store=path, progress=interrupt, executor=executor)
     loaded = cp.Estimate.load(path)
-    assert 0 < len(loaded.numbers) <= COUNT
+    assert 0 < len(loaded.indices) <= COUNT
     assert_of_its_replicates(loaded, planted(POINTS), wanted(), TIMES)
     assert_same(run(store=path), undisturbed)
 
@@ -478,7 +478,7 @@ def test_an_interruption_while_sums_are_added(tmp_path, undisturbed, monkeypatch
         with pytest.raises(KeyboardInterrupt):
             run(store=path, executor=Elsewhere())
     loaded = cp.Estimate.load(path)
-    assert 0 < len(loaded.numbers) < COUNT
+    assert 0 < len(loaded.indices) < COUNT
     assert_of_its_replicates(loaded, planted(POINTS), wanted(), TIMES)
     assert_same(run(store=path), undisturbed)
 
@@ -498,7 +498,7 @@ def is_no_whole_number_sometimes(labels):
 
 
 @cp.evaluation
-def is_infinite_sometimes(model, chain, law, parameters, out):
+def is_infinite_sometimes(model, chain, hooks, parameters, out):
     out[0] = np.inf if chain[0].n_clusters[0] == 4 else 1.0
 
 
@@ -526,10 +526,10 @@ def test_a_functional_that_fails_leaves_sums_and_replicates_that_belong_together
             target, [good[0], failing, good[1]], replicates=24, store=path, executor=executor, **settings
         )  # fmt: skip
     loaded = cp.Estimate.load(path)
-    assert 0 < len(loaded.numbers) < 24
-    assert f"({len(loaded.numbers)} other replicates finished; they are in the store)" in str(caught.value)
+    assert 0 < len(loaded.indices) < 24
+    assert f"({len(loaded.indices)} other replicates finished; they are in the store)" in str(caught.value)
     kept = cp.estimate(target, [f.kept() for f in good], replicates=24, **settings)
-    expected = kept.values[loaded.numbers].mean(axis=0)
+    expected = kept.values[loaded.indices].mean(axis=0)
     found = np.concatenate([loaded.select(f.name).mean for f in good])
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
@@ -604,13 +604,13 @@ def test_rows_are_shared_out_evenly_and_all(points):
 
 
 def exact_values(density, partition):
-    states, law = naive.law(density, 5)
+    states, distribution = naive.distribution(density, 5)
     pairs = list(zip(*np.triu_indices(5, 1), strict=True))
     table = [
         [*naive.together(s, pairs), *naive.memberships(s, partition), *naive.cluster_similarity(s, partition)]
         for s in states
     ]
-    return law @ np.array(table)
+    return distribution @ np.array(table)
 
 
 @pytest.mark.parametrize("name", ["scalar", "coloring", "bernoulli"])

@@ -1,4 +1,4 @@
-"""Sweeps: invariance by exact enumeration, the kernels against naive sweeps, the books against recounting."""
+"""Sweeps: invariance by exact enumeration, the kernels against naive sweeps, overlap counts against recounting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from conftest import JIT_DISABLED
@@ -25,34 +25,34 @@ SWEEP = BoundStep()
 @pytest.mark.parametrize("name", small.TARGETS)
 def test_target_is_invariant_under_a_sweep(name):
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
-    states = [state for state, p in zip(states, law, strict=True) if p > 0]
-    law = law[law > 0]
-    matrix = laws.sweep_matrix(target, states)
+    states, distribution = naive.distribution(density, target.n_points)
+    states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
+    distribution = distribution[distribution > 0]
+    matrix = distributions.sweep_matrix(target, states)
     assert np.abs(matrix.sum(1) - 1).max() < 1e-12
-    assert np.abs(law @ matrix - law).max() < 1e-12
+    assert np.abs(distribution @ matrix - distribution).max() < 1e-12
 
 
 @pytest.mark.plain
 def test_invariance_test_can_fail():
-    # The conditional law of a slightly different model is not that of this one.
+    # The conditional distribution of a slightly different model is not that of this one.
     target, _ = small.scalar()
     wrong = naive.GaussianMixture(small.DATA_1D[:, None], np.eye(1) * 0.64, np.eye(1) * 1.7**2, np.array([0.3]), 0.91)
-    states, law = naive.law(wrong, 5)
-    assert np.abs(law @ laws.sweep_matrix(target, states) - law).max() > 1e-4
+    states, distribution = naive.distribution(wrong, 5)
+    assert np.abs(distribution @ distributions.sweep_matrix(target, states) - distribution).max() > 1e-4
 
 
 @pytest.mark.parametrize("name", ["scalar", "coloring"])
 def test_sweep_kernel_draws_from_the_exact_transition_matrix(name):
     """Chi-square of 100,000 sweeps from one state against its row: false alarm 1e-5 each."""
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
-    states = [state for state, p in zip(states, law, strict=True) if p > 0]
-    matrix = laws.sweep_matrix(target, states)
+    states, distribution = naive.distribution(density, target.n_points)
+    states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
+    matrix = distributions.sweep_matrix(target, states)
     number = {state: s for s, state in enumerate(states)}
     start = number[naive.canonical([0, 1, 0, 2, 1])]
     draws = 100_000
-    counts = laws.counted_steps(target, states[start], SWEEP, stream(3, 0), draws)[laws.codes(states)]
+    counts = distributions.counted_steps(target, states[start], SWEEP, stream(3, 0), draws)[distributions.codes(states)]
     assert counts.sum() == draws
     assert chi_square_is_plausible(counts, matrix[start] * draws, 1e-5)
 
@@ -68,14 +68,17 @@ def chi_square(counts, expected):
 
 
 def chi_square_is_plausible(counts, expected, false_alarm):
-    """Test a law."""
+    """Test a distribution."""
     from scipy.stats import chi2
 
     return chi2.sf(*chi_square(counts, expected)) > false_alarm
 
 
 def all_are_plausible(counts, expected, false_alarm):
-    """Test many laws at once: statistics are added up, so that a small mistake is seen which all of them share."""
+    """Test many distributions at once.
+
+    Statistics are added up, so that a small mistake is seen which all of them share.
+    """
     from scipy.stats import chi2
 
     statistics, degrees = zip(*(chi_square(*one) for one in zip(counts, expected, strict=True)), strict=True)
@@ -104,7 +107,7 @@ def test_single_sweeps_follow_the_naive_chain_step_by_step(rng, start):
         assert chain.labels.tolist() == partition.labels()  # labels too: clusters in order of creation
 
 
-def assert_books_are_right(target, pair):
+def assert_overlap_counts_are_right(target, pair):
     """Everything that is kept up to date move by move equals what counting from the labels gives."""
     for chain in (pair.x, pair.y):
         count = chain.n_clusters[0]
@@ -166,10 +169,10 @@ def test_overlaps_distance_and_sums_stay_right(coupling, kind, rng):
     random = stream(2, 1)
     step = BoundStep(cp.Step(small.COUPLINGS[coupling], 0))
     pair = start_pair(target, step, start, 2, random)
-    assert_books_are_right(target, pair)
+    assert_overlap_counts_are_right(target, pair)
     for _ in range(sweeps):
         pair, _ = advance_pair(target, step, pair, random, 1)
-        assert_books_are_right(target, pair)
+        assert_overlap_counts_are_right(target, pair)
 
 
 @pytest.mark.plain
@@ -205,13 +208,13 @@ def test_chains_grow_in_the_middle_of_a_sweep(rng):
     chain = advance_chain(target, SWEEP, chain_at(target, np.zeros(n_points, dtype=np.int64)), random, 1)
     assert chain.n_clusters[0] > 16  # more than the first capacity
     roomy = chain_at(target, np.arange(n_points))
-    reset_chain(target.model, target.law, roomy, np.zeros(n_points, dtype=np.int64))
+    reset_chain(target.model, target.hooks, roomy, np.zeros(n_points, dtype=np.int64))
     roomy = advance_chain(target, SWEEP, roomy, stream(9, 9), 1)
     assert chain.labels.tolist() == roomy.labels.tolist()
     step = BoundStep(cp.Step(cp.Transport(), 0))
     pair = start_pair(target, step, check_start(target, "one_cluster"), 1, random)
     pair, _ = advance_pair(target, step, pair, random, 1)
-    assert_books_are_right(target, pair)
+    assert_overlap_counts_are_right(target, pair)
 
 
 @pytest.mark.plain

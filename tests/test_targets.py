@@ -1,4 +1,4 @@
-"""Targets: their conditional laws against densities written down independently, and what they refuse."""
+"""Targets: their conditional distributions against densities written down independently, and what they refuse."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import small
 
 @pytest.mark.plain
 @pytest.mark.parametrize("name", small.TARGETS)
-def test_conditional_law_is_that_of_the_density(name):
+def test_conditional_distribution_is_that_of_the_density(name):
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, target.n_points)
-    for state, probability in zip(states, law, strict=True):
+    states, distribution = naive.distribution(density, target.n_points)
+    for state, probability in zip(states, distribution, strict=True):
         if probability > 0:
             for n in range(target.n_points):
                 expected = naive.conditional(density, state, n)
@@ -60,10 +60,10 @@ def test_a_large_offset_costs_no_digits():
 def test_duplicated_points_are_no_problem():
     data = np.zeros((6, 3))
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.01, mean_sd=10.0), cp.DirichletProcess(1.0))
-    law = cp.conditional(target, np.zeros(6, dtype=int), 0)
-    assert np.all(np.isfinite(law))
-    assert law.sum() == pytest.approx(1.0)
-    assert law[0] > 0.99
+    distribution = cp.conditional(target, np.zeros(6, dtype=int), 0)
+    assert np.all(np.isfinite(distribution))
+    assert distribution.sum() == pytest.approx(1.0)
+    assert distribution[0] > 0.99
 
 
 def test_graph_forms_agree():
@@ -159,7 +159,7 @@ NAN = math.nan
         (lambda: cp.GraphColoring([(0, 1)], 3, start=[0, 1, 2]), "start must hold 2 labels"),
         (lambda: cp.GraphColoring([(0, 1)], 3, start=[0.0, 1.0]), "start must hold whole numbers"),
         (
-            lambda: cp.Target(np.zeros((0, 1)), small.scalar()[0].law.log_predictive),
+            lambda: cp.Target(np.zeros((0, 1)), small.scalar()[0].hooks.log_predictive),
             "points must have at least one row",
         ),
         (lambda: cp.Target(np.zeros((2, 1)), print), "log_predictive must be a function decorated"),
@@ -182,7 +182,7 @@ def test_representations_say_what_was_asked_for():
 @pytest.mark.plain
 @pytest.mark.parametrize("n_columns", [24, 30, 50])
 def test_columns_of_zeros_change_nothing(monkeypatch, n_columns):
-    """Padded loops are faster; the law, merges and densities are those of the columns that are there."""
+    """Padded loops are faster; the distribution, merges and densities are those of the columns that are there."""
     rng = np.random.default_rng(n_columns)
     data = rng.normal(0, 1, (9, n_columns))
     component, prior = cp.Gaussian(noise_sd=1.1, mean_sd=0.7, mean=0.2), cp.DirichletProcess(0.8)

@@ -157,7 +157,7 @@ def test_chains_in_different_modes_are_found_out():
     e = in_modes()
     assert e.censored > 0
     assert e.agreement.verdict == MODES
-    assert e.agreement.apart == len(e.agreement.numbers) == e.censored
+    assert e.agreement.apart == len(e.agreement.indices) == e.censored
     assert np.all(e.agreement.distances > 0)
     assert np.all(e.agreement.rand_within - e.agreement.rand_between > 0.1)
     assert any("CHAINS ARE IN DIFFERENT MODES" in warning for warning in e.warnings)

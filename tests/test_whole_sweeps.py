@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
 from conftest import JIT_DISABLED
@@ -20,28 +20,31 @@ from copartition.core.batch import new_progress
 from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
-from copartition.core.state import Coupled, Law, Pair, Stepper
+from copartition.core.state import Coupled, Hooks, Pair, Stepper
 from copartition.core.status import DONE
 from copartition.core.steps import count_pair, reset_chain, step_together
 from copartition.core.types import int1, int64, uint1
 from copartition.core.whole_sweeps import PARTED, POINT_BY_POINT, TOGETHER
 from test_split_merge import four_points
-from test_sweeps import all_are_plausible, assert_books_are_right, chi_square_is_plausible, mixture
+from test_sweeps import all_are_plausible, assert_overlap_counts_are_right, chi_square_is_plausible, mixture
 
 
 @pytest.mark.plain
 @pytest.mark.parametrize("every", [29 if JIT_DISABLED else 7, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["scalar", "bernoulli"])
 def test_the_construction_has_the_right_marginals_and_is_maximal(name, every):
-    """Exact, from pairs of partitions of four points: law of x, symmetry of the meeting, no coupling is better."""
+    """Exact, from pairs of partitions of four points.
+
+    Distribution of x, symmetry of the meeting, no coupling is better.
+    """
     target, density = four_points(name)
     states = naive.all_partitions(4)
-    matrix = laws.sweep_matrix(target, states)
-    law_of_pair = functools.cache(functools.partial(naive.path_coupling_law, density))
+    matrix = distributions.sweep_matrix(target, states)
+    distribution_of_pair = functools.cache(functools.partial(naive.path_coupling_distribution, density))
     for (s, x), (r, y) in list(itertools.product(enumerate(states), repeat=2))[::every]:
-        law, met = law_of_pair(x, y)
-        assert np.abs(np.array([law.get(state, 0.0) for state in states]) - matrix[s]).max() < 1e-12
-        _, back = law_of_pair(y, x)
+        distribution, met = distribution_of_pair(x, y)
+        assert np.abs(np.array([distribution.get(state, 0.0) for state in states]) - matrix[s]).max() < 1e-12
+        _, back = distribution_of_pair(y, x)
         assert met <= np.minimum(matrix[s], matrix[r]).sum() + 1e-12
         if x == y:
             assert met == pytest.approx(1.0, abs=1e-12)
@@ -62,12 +65,12 @@ def test_kernels_meet_as_often_as_the_construction_says(name, draws):
     """So many sweeps from each of 225 pairs: false alarm 1e-7 for each of 452 counts, 3e-7 for each pair."""
     target, density = four_points(name)
     states = naive.all_partitions(4)
-    matrix = laws.sweep_matrix(target, states)
-    codes = laws.codes(states)
+    matrix = distributions.sweep_matrix(target, states)
+    codes = distributions.codes(states)
     from_x, from_y = np.zeros((2, len(states), len(states)))
     above, variance = 0.0, 0.0
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
-        of_x, of_y, met = laws.counted_pair_steps(
+        of_x, of_y, met = distributions.counted_pair_steps(
             target, BoundStep(cp.Step(cp.Path(reach=4), 0)), x, y, stream(2, s, r), draws
         )
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-7)
@@ -75,7 +78,7 @@ def test_kernels_meet_as_often_as_the_construction_says(name, draws):
         from_x[s] += of_x[codes]
         from_y[r] += of_y[codes]
         if unambiguous(x, y):
-            _, exact = naive.path_coupling_law(density, x, y)
+            _, exact = naive.path_coupling_distribution(density, x, y)
             # Parted chains may still end in the same partition, by other names.
             deviation = np.sqrt(draws * exact * max(0.0, 1 - exact))
             assert met - draws * exact >= -5 * deviation - 1e-9
@@ -88,20 +91,20 @@ def test_kernels_meet_as_often_as_the_construction_says(name, draws):
 @pytest.mark.parametrize("name", ["coloring", "diagonal"])
 @pytest.mark.parametrize("coupling", ["matched", "path", "path_transport"])
 @pytest.mark.parametrize("sweeps", [500_000, pytest.param(1_350_000, marks=pytest.mark.long)])
-def test_coupled_sweeps_have_the_law_of_single_ones_from_every_pair_of_five_points(name, coupling, sweeps):
+def test_coupled_sweeps_have_the_distribution_of_single_ones_from_every_pair_of_five_points(name, coupling, sweeps):
     """As many sweeps from each pair, so many in all; one test for each start of each chain and one for all of them.
 
     False alarm 1e-6 each.
     """
     target, density = small.TARGETS[name]()
-    states, law = naive.law(density, 5)
-    states = [state for state, p in zip(states, law, strict=True) if p > 0]
-    matrix = laws.sweep_matrix(target, states)
-    codes = laws.codes(states)
+    states, distribution = naive.distribution(density, 5)
+    states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
+    matrix = distributions.sweep_matrix(target, states)
+    codes = distributions.codes(states)
     draws = sweeps // len(states) ** 2
     from_x, from_y = np.zeros((2, len(states), len(states)))
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
-        of_x, of_y, _ = laws.counted_pair_steps(
+        of_x, of_y, _ = distributions.counted_pair_steps(
             target, BoundStep(cp.Step(small.COUPLINGS[coupling], 0)), x, y, stream(7, s, r), draws
         )
         from_x[s] += of_x[codes]
@@ -146,21 +149,21 @@ def renumber(chain, rng):
         array[new] = array[:rows].copy()
 
 
-@kernel(int64(Law, Pair, Stepper, Coupled, uint1, int1))
-def step_once(law, pair, stepper, coupled, random, progress):
-    return step_together(law, pair, stepper, coupled, random, progress)
+@kernel(int64(Hooks, Pair, Stepper, Coupled, uint1, int1))
+def step_once(hooks, pair, stepper, coupled, random, progress):
+    return step_together(hooks, pair, stepper, coupled, random, progress)
 
 
 def one_more(target, step, pair, random):
     """One coupled step, also of a pair that has met."""
     arguments = (step.stepper(target), step.coupled(target), random, new_progress())
-    while step_once(target.law, pair, *arguments) != DONE:
+    while step_once(target.hooks, pair, *arguments) != DONE:
         pair = grown_pair(pair)
     return pair
 
 
 @pytest.mark.plain
-def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
+def test_overlaps_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     n_points = 12 if JIT_DISABLED else 40
     data = np.arange(n_points) * 3.0
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=100.0), cp.DirichletProcess(30.0))
@@ -171,7 +174,7 @@ def test_books_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     before = len(pair.x.sizes)
     for _ in range(2 if JIT_DISABLED else 40):
         pair, _ = advance_pair(target, BoundStep(cp.Step(cp.Path(), 4)), pair, random, 1)
-        assert_books_are_right(target, pair)
+        assert_overlap_counts_are_right(target, pair)
     assert len(pair.x.sizes) > before or JIT_DISABLED
 
 
@@ -196,7 +199,7 @@ def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkey
         small_chains = [chain_at(target, one) for one in labels]
         roomy_chains = [chain_at(target, np.arange(36)) for _ in labels]
         for chain, one in zip(roomy_chains, labels, strict=True):
-            reset_chain(target.model, target.law, chain, one)
+            reset_chain(target.model, target.hooks, chain, one)
         ends = []
         for chains in (small_chains, roomy_chains):
             pair = couple(target, step.coupling, *chains)
@@ -204,7 +207,7 @@ def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkey
             random = stream(1, index)
             pair, made = advance_pair(target, step, pair, random, 3)
             ends.append([pair.x.labels.tolist(), pair.y.labels.tolist(), int(pair.distance[0]), made, random.tolist()])
-            assert_books_are_right(target, pair)
+            assert_overlap_counts_are_right(target, pair)
         assert ends[0] == ends[1]
     phases = {phase for phase, *_ in grown}
     if coupling == "matched":

@@ -136,7 +136,7 @@ def test_the_pilot_runs_where_the_estimate_does(name, monkeypatch):
     assert first[PairJob] < first[ChainJob]
     if name == "estimate":
         assert kinds[-1] is Job
-    pieces = sum(len(numbers) for task, numbers in executor.tasks if isinstance(task, PairJob))
+    pieces = sum(len(indices) for task, indices in executor.tasks if isinstance(task, PairJob))
     assert pieces >= 24 + 60  # pairs of the trial, and then as many as are affordable
     assert len(executor.threads) == 1
     assert threading.get_ident() not in executor.threads
@@ -146,9 +146,9 @@ def meeting_of(count):
     """Return work whose pieces wait for each other: it ends if so many are done at a time."""
     barrier = threading.Barrier(count, timeout=20)
 
-    def work(numbers, pause):
+    def work(indices, pause):
         barrier.wait()
-        return Pieces(np.array(numbers), np.zeros(len(numbers)), list(numbers)), None
+        return Pieces(np.array(indices), np.zeros(len(indices)), list(indices)), None
 
     return SimpleNamespace(run=work)
 
@@ -162,12 +162,12 @@ def test_a_number_is_that_of_threads_and_nothing_is_all_processors(monkeypatch):
 def test_one_thread_does_one_thing_at_a_time():
     busy, most = [], []
 
-    def work(numbers, pause):
+    def work(indices, pause):
         busy.append(threading.get_ident())
         most.append(len(busy))
         time.sleep(0.002)
         busy.pop()
-        return Pieces(np.array(numbers), np.zeros(len(numbers)), list(numbers)), None
+        return Pieces(np.array(indices), np.zeros(len(indices)), list(indices)), None
 
     run_all(SimpleNamespace(run=work), 50, 1, False, "pieces")
     assert max(most) == 1

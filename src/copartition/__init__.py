@@ -64,6 +64,7 @@ from copartition.targets.base import Target
 from copartition.targets.coloring import GraphColoring
 from copartition.targets.columns import Columns
 from copartition.targets.discrete import Bernoulli, Categorical, Poisson
+from copartition.targets.distributions import Beta, Gamma, InverseGamma, LogUniform, Normal
 from copartition.targets.gaussian import Gaussian
 from copartition.targets.hooks import (
     Keeping,
@@ -74,7 +75,6 @@ from copartition.targets.hooks import (
     log_odds,
     log_predictive,
 )
-from copartition.targets.laws import Beta, Gamma, InverseGamma, LogUniform, Normal
 from copartition.targets.mixture import Component, Mixture, Prepared
 from copartition.targets.network.model import BlockModel
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
@@ -91,10 +91,10 @@ from copartition.targets.unknown import (
     Drawn,
     OnGrid,
     Unknowns,
-    draw_numbers,
-    log_density_of_numbers,
+    draw_hyperparameters,
+    log_density_of_hyperparameters,
     renew,
-    weigh_number,
+    weigh_hyperparameter,
 )
 from copartition.view import plots, write_report
 
@@ -171,7 +171,7 @@ __all__ = [
     "consensus",
     "distance_to",
     "draw",
-    "draw_numbers",
+    "draw_hyperparameters",
     "edge_probability",
     "enter_cluster",
     "estimate",
@@ -184,7 +184,7 @@ __all__ = [
     "largest_clusters",
     "leave_cluster",
     "log_density",
-    "log_density_of_numbers",
+    "log_density_of_hyperparameters",
     "log_evidence",
     "log_likelihood",
     "log_merge",
@@ -208,6 +208,6 @@ __all__ = [
     "tv_bound",
     "variation_of_information",
     "wasserstein_bound",
-    "weigh_number",
+    "weigh_hyperparameter",
     "write_report",
 ]

@@ -82,10 +82,10 @@ def pair_at(place: int, count: int) -> tuple[int, int]:
 
 
 SHARES = ("co_clustering", "memberships", "cluster_similarity", "edge_probability", "largest_clusters")
-LAWS = ("n_clusters(", "n_components(", "P(")  # how names of probabilities begin
+DISTRIBUTIONS = ("n_clusters(", "n_components(", "P(")  # how names of probabilities begin
 
 
 def are_shares(about: Mapping[str, Any]) -> bool:
     """Tell whether the components of a functional are probabilities or shares, and so lie between 0 and 1."""
     name = about["name"]
-    return name.partition("(")[0] in SHARES or "edges" in about or name.startswith(LAWS)
+    return name.partition("(")[0] in SHARES or "edges" in about or name.startswith(DISTRIBUTIONS)

@@ -1,4 +1,4 @@
-"""One chain, seen from Python: how it is run, what the law of its next move is."""
+"""One chain, seen from Python: how it is run, what the distribution of its next move is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from copartition.core import status as kernel_status
 from copartition.core.batch import new_progress
 from copartition.core.room import empty_chain, grown, widths_of
 from copartition.core.state import PLACE, Chain, Stepper
-from copartition.core.steps import Recorder, conditional_law, make_recorded_steps, make_steps, renew_model, reset_chain
+from copartition.core.steps import (
+    Recorder,
+    conditional_distribution,
+    make_recorded_steps,
+    make_steps,
+    renew_model,
+    reset_chain,
+)
 from copartition.functionals import Functional
 from copartition.partition import canonical
 from copartition.targets.base import Target, check_target
@@ -26,7 +33,7 @@ def chain_at(target: Target, labels: np.ndarray) -> Chain:
     n_clusters = max(target.model.palette, int(labels.max()) + 1)
     capacity = max(16, n_clusters + n_clusters // 4 + 2)
     chain = empty_chain(target.n_points, widths_of(target.model), capacity)
-    reset_chain(target.model, target.law, chain, labels)
+    reset_chain(target.model, target.hooks, chain, labels)
     return chain
 
 
@@ -36,7 +43,7 @@ def advance_chain(target: Target, step: BoundStep | Stepper, chain: Chain, rando
     stepper = step.stepper(target) if isinstance(step, BoundStep) else step
     progress = new_progress()
     while True:
-        status = make_steps(target.model, target.law, chain, stepper, random, progress, steps)
+        status = make_steps(target.model, target.hooks, chain, stepper, random, progress, steps)
         if status == kernel_status.DONE:
             return chain
         chain = grown_or_refused(chain, status, int(progress[PLACE]))
@@ -56,7 +63,7 @@ def record_chain(
     progress = new_progress()
     recorder = Recorder(functional.evaluate, functional.parameters, draws)
     while True:
-        status = make_recorded_steps(target.model, target.law, chain, stepper, random, progress, recorder)
+        status = make_recorded_steps(target.model, target.hooks, chain, stepper, random, progress, recorder)
         if status == kernel_status.DONE:
             return chain
         chain = grown_or_refused(chain, status, int(progress[PLACE]))
@@ -89,12 +96,17 @@ def give_way() -> None:
 
 def check_own(target: Target) -> None:
     """Refuse to run a chain with numbers that others see too."""
-    if target.numbers and not target.belongs_to_chain:
-        raise ValueError("A chain with unknown numbers must be run with a target of its own: see Target.of_chain.")
+    if target.hyperparameters and not target.belongs_to_chain:
+        raise ValueError(
+            "A chain with unknown hyperparameters must be run with a target of its own: see Target.of_chain."
+        )
 
 
 def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
-    """Do what a kernel that stopped at point `n` needs: a larger chain, or an error where the target gave no law."""
+    """Do what a kernel that stopped at point `n` needs.
+
+    A larger chain, or an error where the target gave no distribution.
+    """
     if status == kernel_status.PAUSED:
         give_way()
         return chain
@@ -103,29 +115,34 @@ def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
     return grown(chain)
 
 
-def with_numbers(target: Target, numbers: Any) -> Target:
-    """Return the target as a chain sees it whose unknown numbers have these values; None where there are none."""
-    if numbers is None and not target.numbers:
+def with_hyperparameters(target: Target, hyperparameters: Any) -> Target:
+    """Return the target as a chain sees it whose unknown hyperparameters have these values.
+
+    None where there are none.
+    """
+    if hyperparameters is None and not target.hyperparameters:
         return target
-    if numbers is None:
+    if hyperparameters is None:
         raise ValueError(
-            f"numbers must be given for {shorten(target)}, in which {', '.join(target.numbers[:6])} "
-            f"{'is' if len(target.numbers) == 1 else 'are'} unknown."
+            f"hyperparameters must be given for {shorten(target)}, in which {', '.join(target.hyperparameters[:6])} "
+            f"{'is' if len(target.hyperparameters) == 1 else 'are'} unknown."
         )
-    values = np.atleast_1d(finite_array("numbers", numbers, (0, 1)))
-    if len(values) != len(target.numbers):
-        raise ValueError(f"numbers must be {len(target.numbers)} number(s), got {len(values)}.")
+    values = np.atleast_1d(finite_array("hyperparameters", hyperparameters, (0, 1)))
+    if len(values) != len(target.hyperparameters):
+        raise ValueError(f"hyperparameters must be {len(target.hyperparameters)} number(s), got {len(values)}.")
     of_prior = getattr(target.prior, "unknown", None)
     if of_prior is not None and values[-1] not in of_prior.values:
-        raise ValueError(f"numbers must have a value of its grid for {target.numbers[-1]}, got {values[-1]:g}.")
+        raise ValueError(
+            f"hyperparameters must have a value of its grid for {target.hyperparameters[-1]}, got {values[-1]:g}."
+        )
     own = target.of_chain()
-    own.model.numbers[:] = values
-    renew_model(own.model, own.law, empty_chain(0, widths_of(own.model), 2))
+    own.model.hyperparameters[:] = values
+    renew_model(own.model, own.hooks, empty_chain(0, widths_of(own.model), 2))
     return own
 
 
-def conditional(target: Target, labels: Any, n: int, numbers: Any = None) -> np.ndarray:
-    """Compute the conditional law of one point given the clusters of all others.
+def conditional(target: Target, labels: Any, n: int, hyperparameters: Any = None) -> np.ndarray:
+    """Compute the conditional distribution of one point given the clusters of all others.
 
     Parameters
     ----------
@@ -134,8 +151,8 @@ def conditional(target: Target, labels: Any, n: int, numbers: Any = None) -> np.
         A label for each point; the label of point `n` itself does not matter.
     n : int
         The point.
-    numbers : array of float, optional
-        Values of the numbers that are unknown, in the order of ``target.numbers``, where there are any.
+    hyperparameters : array of float, optional
+        Values of the hyperparameters that are unknown, in the order of ``target.hyperparameters``, where there are any.
 
     Returns
     -------
@@ -151,7 +168,7 @@ def conditional(target: Target, labels: Any, n: int, numbers: Any = None) -> np.
     array([0.693, 0.004, 0.303])
     """
     check_target(target)
-    target = with_numbers(target, numbers)
+    target = with_hyperparameters(target, hyperparameters)
     n = integer("n", n, 0)
     if n >= target.n_points:
         raise ValueError(f"n must be below the number of points, {target.n_points}, got {n}.")
@@ -165,7 +182,7 @@ def conditional(target: Target, labels: Any, n: int, numbers: Any = None) -> np.
     if 0 < target.model.palette < others:
         raise ValueError(f"labels must have at most {target.model.palette} clusters besides point {n}, got {others}.")
     chain = chain_at(target, arranged)
-    total = conditional_law(target.model, target.law, chain, n)
+    total = conditional_distribution(target.model, target.hooks, chain, n)
     if not total > 0.0:
         raise refusal(kernel_status.IMPOSSIBLE if total == 0.0 else kernel_status.INVALID, n)
     weights = chain.weights[: target.model.palette or others + 1] / total
@@ -179,9 +196,10 @@ def refusal(status: int, n: int) -> ValueError:
             "partner of the coupling must return a choice of positive weight, from 0 to n_y - 1; "
             f"for point {n} it returned something else."
         )
-    if status == kernel_status.NO_NUMBER:
+    if status == kernel_status.NO_HYPERPARAMETER:
         return ValueError(
-            "weigh_number and log_density_of_numbers of the target must give numbers, and weigh_number one that is not "
+            "weigh_hyperparameter and log_density_of_hyperparameters of the target must give numbers, and "
+            "weigh_hyperparameter one that is not "
             "minus infinity; for a number that is unknown they did not."
         )
     found = "minus infinity for every choice" if status == kernel_status.IMPOSSIBLE else "NaN or plus infinity"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.chain import advance_chain, chain_at, grown_or_refused, with_numbers
+from copartition.chains.chain import advance_chain, chain_at, grown_or_refused, with_hyperparameters
 from copartition.chains.step import BoundStep, objection_to_moves
 from copartition.core.batch import new_progress
 from copartition.core.state import PLACE, Chain, Stepper
@@ -23,7 +23,7 @@ class Density:
     Parameters
     ----------
     target : Target
-        One that has a density: see `check_density`. Where numbers are unknown, that of the chain.
+        One that has a density: see `check_density`. Where hyperparameters are unknown, that of the chain.
     """
 
     def __init__(self, target: Target) -> None:
@@ -34,15 +34,15 @@ class Density:
 
         Numbers that are unknown are those of the chain then.
         """
-        model, law = self.target.model, self.target.law
+        model, hooks = self.target.model, self.target.hooks
         if self.target.log_likelihood is not None:
             chain = advance_chain(self.target, stepper, chain, random, steps)
             value = np.zeros(1)
-            evaluate_chain(model, law, chain, self.target.log_likelihood, np.zeros(0), value)
+            evaluate_chain(model, hooks, chain, self.target.log_likelihood, np.zeros(0), value)
             return chain, float(value[0])
         progress = new_progress()
         while True:
-            status = make_weighed_steps(model, law, chain, stepper, random, progress, steps)
+            status = make_weighed_steps(model, hooks, chain, stepper, random, progress, steps)
             if status == DONE:
                 assert chain.side is not None
                 return chain, float(chain.side.total[0] + model.constant[1])
@@ -71,7 +71,7 @@ def check_density(target: Target, what: str) -> Target:
     return target
 
 
-def log_density(target: Target, labels: Any, numbers: Any = None) -> float:
+def log_density(target: Target, labels: Any, hyperparameters: Any = None) -> float:
     """Compute the log posterior density of a partition, up to a constant that is the same for all partitions.
 
     It is the log prior, up to its normalising constant, plus the log density of the data given the partition, cluster
@@ -83,9 +83,9 @@ def log_density(target: Target, labels: Any, numbers: Any = None) -> float:
         A `Mixture`, a `BlockModel`, or a target that promises to be exchangeable.
     labels : array of int
         A label for each point.
-    numbers : array of float, optional
-        Values of the numbers that are unknown, in the order of ``target.numbers``, where there are any. The density is
-        then that of the partition given these numbers.
+    hyperparameters : array of float, optional
+        Values of the hyperparameters that are unknown, in the order of ``target.hyperparameters``, where there are any.
+        The density is then that of the partition given these numbers.
 
     Returns
     -------
@@ -100,5 +100,5 @@ def log_density(target: Target, labels: Any, numbers: Any = None) -> float:
     9.292
     """
     check_density(target, "log_density")
-    own = with_numbers(target, numbers)
+    own = with_hyperparameters(target, hyperparameters)
     return Density(own).of(chain_at(own, own.check_labels(labels)))

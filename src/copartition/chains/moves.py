@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.core.compiling import Kernel
+from copartition.core.hyperparameters import draw_alone, draw_together
 from copartition.core.in_place import move_in_place
 from copartition.core.joint_updates import update_alone, update_together
-from copartition.core.numbers import draw_alone, draw_together
 from copartition.core.proposals import split_merge_alone, split_merge_together
 from copartition.core.room import UpdatePlan, room_for_moves, room_for_updates
 from copartition.core.split_merge import move_beside
@@ -56,7 +56,7 @@ def sweep(coupling: Coupling) -> Move:
 
 def split_merge(target: Target, number: int, partners: np.ndarray) -> Move:
     """Return so many split-merge moves; in the chain itself where clusters have no densities of their own."""
-    move = move_in_place if target.law.in_place else move_beside
+    move = move_in_place if target.hooks.in_place else move_beside
     room = partial(room_for_moves, move=move, number=number, partners=partners)
     return Move(split_merge_alone, split_merge_together, room, (move,))
 

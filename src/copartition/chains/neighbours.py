@@ -26,7 +26,7 @@ class JointUpdates:
 
     They help where clusters of a few points come and go, and cost time where they do not: `tune` finds out. Every one
     deals out a few near points in `tries` ways, looking ahead to what a new cluster would gain, and takes one of these
-    ways such that the chain keeps its law.
+    ways such that the chain keeps its distribution.
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ def as_joint_updates(value: Any) -> JointUpdates:
 
 def nearest(target: Target, points: np.ndarray, candidates: np.ndarray, width: int) -> np.ndarray:
     """Return the candidates that are nearest to each point, the nearest first, -1 where there are not so many."""
-    if target.law.in_place:
+    if target.hooks.in_place:
         return target.nearest(points, candidates, width)
     chain = empty_chain(target.n_points, widths_of(target.model), len(candidates) + 1)
     found = np.full((len(points), width), -1, dtype=np.int32)
-    rank_neighbours(target.model, target.law, chain, points, candidates, np.zeros(width), found)
+    rank_neighbours(target.model, target.hooks, chain, points, candidates, np.zeros(width), found)
     return found
 
 

@@ -1,9 +1,9 @@
 """Two chains, seen from Python: x ahead of y by a lag, run together until they meet.
 
-Both start independently from the same initial law. Chain x makes `lag` sweeps on its own; from then on x at time t is
-coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t - lag)`` (Jacob, O'Leary and
-Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by `copartition.runs.pairs`; what is
-here is for a look into one.
+Both start independently from the same initial distribution. Chain x makes `lag` sweeps on its own; from then on x at
+time t is coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t - lag)`` (Jacob,
+O'Leary and Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by `copartition.runs.pairs`; what
+is here is for a look into one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from copartition.targets.base import Target
 
 
 def couple(target: Target, coupling: Coupling, x: Chain, y: Chain, models: tuple[Model, Model] | None = None) -> Pair:
-    """Return the pair of two chains, its books still to be counted.
+    """Return the pair of two chains, its overlaps still to be counted.
 
-    Where numbers are unknown `models` are those of the chains; left out, they get new ones.
+    Where hyperparameters are unknown `models` are those of the chains; left out, they get new ones.
     """
     own = (target.of_chain().model, target.of_chain().model) if models is None else models
     return pair_of(x, y, own, coupling.gains(target.n_points), coupling.whole_sweeps)
@@ -46,7 +46,7 @@ def advance_pair(target: Target, step: BoundStep, pair: Pair, random: np.ndarray
     stepper, coupled = step.stepper(target), step.coupled(target)
     progress = new_progress()
     while True:
-        status = make_coupled_steps(target.law, pair, stepper, coupled, random, progress, steps)
+        status = make_coupled_steps(target.hooks, pair, stepper, coupled, random, progress, steps)
         if status == DONE:
             return pair, int(progress[STEPS])
         if status == PAUSED:

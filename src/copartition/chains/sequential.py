@@ -1,10 +1,10 @@
 """Particles: partitions of the first few points, to which one point after another is added.
 
-The law of the partition of the first n points, given these, is reached from that of the first n - 1 by sequential
-Monte Carlo: every particle puts the next point into a cluster by its conditional law, and is weighed by the predictive
-density of the point, the sum of the prior's probabilities of all clusters times the densities that the point has in
-them. The product of the average weights is an unbiased estimate of the evidence. Where weights differ too much,
-particles are drawn anew by their weights, and make a Gibbs sweep over the points they have.
+The distribution of the partition of the first n points, given these, is reached from that of the first n - 1 by
+sequential Monte Carlo: every particle puts the next point into a cluster by its conditional distribution, and is
+weighed by the predictive density of the point, the sum of the prior's probabilities of all clusters times the densities
+that the point has in them. The product of the average weights is an unbiased estimate of the evidence. Where weights
+differ too much, particles are drawn anew by their weights, and make a Gibbs sweep over the points they have.
 
 The prior's weights are those for as many points as there are then, not those for all.
 """
@@ -22,7 +22,7 @@ from copartition.core.compiling import kernel
 from copartition.core.conditional import add_log_prior, exponentiate, predict
 from copartition.core.random import draw, uniform
 from copartition.core.room import copied, grown
-from copartition.core.state import PLACE, Chain, Law, Model
+from copartition.core.state import PLACE, Chain, Hooks, Model
 from copartition.core.status import DONE, FULL, INVALID
 from copartition.core.sweeps import update_chain
 from copartition.core.types import float64, int1, int64, uint1
@@ -32,8 +32,8 @@ RESAMPLED = 0.5  # share of the particles that the weights are worth, below whic
 SWEEPS_AFTER_DRAWING = 1  # after that
 
 
-@kernel(float64(Model, Law, Chain, uint1, int64))
-def place_next(model, law, chain, random, n):
+@kernel(float64(Model, Hooks, Chain, uint1, int64))
+def place_next(model, hooks, chain, random, n):
     """Put point n, which is in no cluster, into one; return the log of its predictive density, NaN if there is none.
 
     Changed in place: `chain`, which must have room for a cluster, and the state of the random numbers `random`.
@@ -43,27 +43,27 @@ def place_next(model, law, chain, random, n):
         weights[k] = 0.0
     top = add_log_prior(model, chain, n_choices)
     log_prior = top + math.log(exponentiate(weights, n_choices, top))
-    predict(model, law, chain, n_choices, n)
+    predict(model, hooks, chain, n_choices, n)
     top = add_log_prior(model, chain, n_choices)
     total = exponentiate(weights, n_choices, top)
     if not total > 0.0:
         return np.nan
-    put_in(model, law, chain, n, draw(weights, n_choices, uniform(random) * total))
+    put_in(model, hooks, chain, n, draw(weights, n_choices, uniform(random) * total))
     return top + math.log(total) - log_prior
 
 
-@kernel(int64(Model, Law, Chain, uint1, int1, int64, int1))
-def sweep_placed(model, law, chain, random, order, count, progress):
+@kernel(int64(Model, Hooks, Chain, uint1, int1, int64, int1))
+def sweep_placed(model, hooks, chain, random, order, count, progress):
     """Go on with a Gibbs sweep over the first `count` points of an order; return a status.
 
     Changed in place: `chain`, the state of the random numbers `random`, `progress`.
     """
     for place in range(progress[PLACE], count):
-        status = update_chain(model, law, chain, random, order[place])
+        status = update_chain(model, hooks, chain, random, order[place])
         if status != DONE:
             progress[PLACE] = place
             return status
-    rebuild_if_due(model, law, chain)
+    rebuild_if_due(model, hooks, chain)
     return DONE
 
 
@@ -102,7 +102,7 @@ class Particles:
         for i, chain in enumerate(self._chains):
             if chain.n_clusters[0] + 2 > len(chain.sizes):
                 self._chains[i] = chain = grown(chain)
-            self._log_weights[i] += place_next(model, self._target.law, chain, self._random, n)
+            self._log_weights[i] += place_next(model, self._target.hooks, chain, self._random, n)
         if np.isnan(self._log_weights).any():
             raise refusal(INVALID, n)
         self._placed = count
@@ -135,7 +135,7 @@ class Particles:
     def _swept(self, model: Model, chain: Chain) -> Chain:
         progress = np.zeros(2, dtype=np.int64)
         while True:
-            status = sweep_placed(model, self._target.law, chain, self._random, self._order, self._placed, progress)
+            status = sweep_placed(model, self._target.hooks, chain, self._random, self._order, self._placed, progress)
             if status == DONE:
                 return chain
             if status != FULL:

@@ -26,8 +26,8 @@ RANDOM_STARTS = {"prior": FROM_PRIOR, "sequential": SEQUENTIAL}
 class Start:
     """A start that is itself a short run: both chains of a pair make it, independently of each other.
 
-    The initial law of the chains is then the law after that run, which may be much closer to the target. The step
-    that the chains go on with is not touched, so estimates stay unbiased.
+    The initial distribution of the chains is then the distribution after that run, which may be much closer to the
+    target. The step that the chains go on with is not touched, so estimates stay unbiased.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _check_labels(target: Target, init: Any) -> np.ndarray:
 def start_chain(target: Target, start: Beginning, random: np.ndarray) -> Chain:
     """Return a chain at its start, all chance from `random`; `target` is that of the chain."""
     chain = chain_at(target, start.labels)
-    if start.is_random or target.numbers:
+    if start.is_random or target.hyperparameters:
         chain = _fill(target, chain, start, random)
     if start.sweeps == 0:
         return chain
@@ -143,7 +143,7 @@ def _fill(target: Target, chain: Chain, start: Beginning, random: np.ndarray) ->
     order = np.zeros(target.n_points, dtype=np.int64)
     before = random.copy()
     while True:
-        status = begin_chain(begin_of(target, start), target.model, target.law, chain, random, start.labels, order)
+        status = begin_chain(begin_of(target, start), target.model, target.hooks, chain, random, start.labels, order)
         if status == DONE:
             return chain
         if status != FULL:
@@ -167,7 +167,7 @@ def step_of(start: Beginning) -> BoundStep:
 
 def begin_of(target: Target, start: Beginning) -> Kernel:
     """Return the compiled function that puts a chain at its start."""
-    if target.numbers:
+    if target.hyperparameters:
         return begin_drawn
     if not start.is_random:
         return begin_at

@@ -115,7 +115,7 @@ class BoundStep:
             found.append(moves.split_merge(target, self.split_merge, self.partners))
         if self.plan.number > 0:
             found.append(moves.joint_updates(self.plan))
-        return [*found, moves.hyperparameters()] if target.numbers else found
+        return [*found, moves.hyperparameters()] if target.hyperparameters else found
 
     def stepper(self, target: Target) -> Stepper:
         """Return what one chain does as kernels take it, with room of its own."""
@@ -161,7 +161,7 @@ def objection_to_moves(target: Target) -> str:
     A target has to promise what they need. Whether it holds is tried on a few points, because a density that looks at
     labels, or depends on the order of points, would lead to wrong numbers.
     """
-    if target.law.in_place:
+    if target.hooks.in_place:
         return _objection_in_place(target)
     if not target.is_exchangeable:
         return (
@@ -193,15 +193,15 @@ def _objection_in_place(target: Target) -> str:
         return ""
     labels[points] = np.arange(len(points)) % 2
     chain = chain_of(target, labels)
-    expected = merge_and_odds(target.model, target.law, chain, 0, 1, -1)
+    expected = merge_and_odds(target.model, target.hooks, chain, 0, 1, -1)
     total = 0.0
     for n in points[1::2]:
         labels[n] = -1
         chain = chain_of(target, labels)
         n_clusters = int(labels.max()) + 1
-        log_weights(target.model, target.law, chain, n_clusters + 1, int(n))
+        log_weights(target.model, target.hooks, chain, n_clusters + 1, int(n))
         gain = chain.weights[0] - chain.weights[1]  # over the second cluster, or over a new one if that was the last
-        odds = merge_and_odds(target.model, target.law, chain, 0, 1, int(n)) if n_clusters == 2 else gain
+        odds = merge_and_odds(target.model, target.hooks, chain, 0, 1, int(n)) if n_clusters == 2 else gain
         if not np.isclose(gain, odds, rtol=1e-6, atol=1e-6, equal_nan=True):
             return (
                 "its log_odds are not the differences of what its log_predictive gives where points are in no cluster"
@@ -216,7 +216,7 @@ def _objection_in_place(target: Target) -> str:
 def chain_of(target: Target, labels: np.ndarray) -> Chain:
     """Return a chain at a partition of some points, negative labels for all others."""
     chain = empty_chain(target.n_points, widths_of(target.model), 4)
-    reset_chain(target.model, target.law, chain, labels)
+    reset_chain(target.model, target.hooks, chain, labels)
     return chain
 
 
@@ -225,8 +225,8 @@ def _log_density(target: Target, points: np.ndarray, labelled: bool) -> float:
     chain = empty_chain(target.n_points, widths_of(target.model), 4)
     total = 0.0
     for n in points:
-        log_weights(target.model, target.law, chain, 2, int(n))
+        log_weights(target.model, target.hooks, chain, 2, int(n))
         total += chain.weights[0]
-        grow_row(target.model, target.law, chain, int(n), 0)
+        grow_row(target.model, target.hooks, chain, int(n), 0)
         chain.labels[n] = 0 if labelled else -1
     return total

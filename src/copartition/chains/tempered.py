@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.chains.chain import advance_chain, chain_at, with_numbers
+from copartition.chains.chain import advance_chain, chain_at, with_hyperparameters
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import BoundStep
@@ -22,7 +22,9 @@ SWEEPS_A_ROUND = 3  # between swaps
 TRIED_FIRST = 100  # sweeps at the power 1
 TRIED_BEFORE = 20  # sweeps at a power before those that count
 TRIED_ROUNDS, TRIED_EVERY = 10, 5  # how often the density is looked at, and sweeps in between
-STEP = 1.2  # in standard deviations of the log density: neighbours whose laws are normal then swap 4 times of 10
+STEP = (
+    1.2  # in standard deviations of the log density: neighbours whose distributions are normal then swap 4 times of 10
+)
 SMALLEST_STEP, LARGEST_STEP = 0.95, 0.7  # the next power is between these multiples of the one before
 AGREE = 1.5  # in standard deviations: chains that are closer have forgotten where they started
 AGREED = 2  # powers one after another at which they have
@@ -32,10 +34,13 @@ RARE = 0.2  # rate of swaps below which another power is put in between
 
 
 class State(NamedTuple):
-    """Where all chains of a ladder are: labels (levels, points), unknown numbers (levels, any), random numbers."""
+    """Where all chains of a ladder are.
+
+    Labels (levels, points), unknown hyperparameters (levels, any), random numbers.
+    """
 
     labels: np.ndarray
-    numbers: np.ndarray
+    hyperparameters: np.ndarray
     random: np.ndarray
 
 
@@ -76,7 +81,10 @@ class Tempered:
     """
 
     def __init__(self, target: Target, step: BoundStep, ladder: np.ndarray, state: State) -> None:
-        own = [_level(target, beta, numbers) for beta, numbers in zip(ladder, state.numbers, strict=True)]
+        own = [
+            _level(target, beta, hyperparameters)
+            for beta, hyperparameters in zip(ladder, state.hyperparameters, strict=True)
+        ]
         self.chains = [chain_at(one, labels) for one, labels in zip(own, state.labels, strict=True)]
         self.accepted = np.zeros(len(ladder) - 1)
         self.tried = np.zeros(len(ladder) - 1, dtype=np.int64)
@@ -88,8 +96,8 @@ class Tempered:
     @property
     def state(self) -> State:
         """Where all chains are now."""
-        numbers = np.stack([density.target.model.numbers for density in self._densities])
-        return State(np.stack([chain.labels for chain in self.chains]), numbers, self._random.copy())
+        hyperparameters = np.stack([density.target.model.hyperparameters for density in self._densities])
+        return State(np.stack([chain.labels for chain in self.chains]), hyperparameters, self._random.copy())
 
     def advance(self, is_odd: bool) -> tuple[float, Chain]:
         """Run all chains for a round, swap neighbours; return the log density of the first chain, and the chain.
@@ -122,16 +130,16 @@ class Tempered:
             )
 
 
-def _level(target: Target, beta: float, numbers: np.ndarray) -> Target:
-    """Return the target as a chain sees it at one power, where unknown numbers have these values."""
-    return with_numbers(target.tempered(beta), numbers if target.numbers else None)
+def _level(target: Target, beta: float, hyperparameters: np.ndarray) -> Target:
+    """Return the target as a chain sees it at one power, where unknown hyperparameters have these values."""
+    return with_hyperparameters(target.tempered(beta), hyperparameters if target.hyperparameters else None)
 
 
 class _Place(NamedTuple):
-    """Where a chain of the pilot is: labels and unknown numbers."""
+    """Where a chain of the pilot is: labels and unknown hyperparameters."""
 
     labels: np.ndarray
-    numbers: np.ndarray
+    hyperparameters: np.ndarray
 
 
 class _Level(NamedTuple):
@@ -167,7 +175,7 @@ def choose_ladder(
         values = np.zeros((2, TRIED_ROUNDS))
         after = []
         for row, place in zip(values, places, strict=True):
-            density = Density(_level(target, beta, place.numbers))
+            density = Density(_level(target, beta, place.hyperparameters))
             chain = advance_chain(density.target, stepper, chain_at(density.target, place.labels), random, TRIED_BEFORE)
             for t in range(TRIED_ROUNDS):
                 chain, row[t] = density.advance(chain, stepper, random, TRIED_EVERY)
@@ -196,7 +204,7 @@ def choose_ladder(
 
 
 def _place_of(target: Target, chain: Chain) -> _Place:
-    return _Place(chain.labels.copy(), target.model.numbers.copy())
+    return _Place(chain.labels.copy(), target.model.hyperparameters.copy())
 
 
 def pilot_sweeps(ladder: np.ndarray) -> int:

@@ -128,7 +128,7 @@ def _unmet(e: cp.Estimate) -> dict[str, Any]:
     if (agreement := e.agreement) is not None:
         found["agreement"] = {
             "verdict": agreement.verdict,
-            "pairs": len(agreement.numbers),
+            "pairs": len(agreement.indices),
             "in_different_modes": agreement.apart,
             "rand_between": numbers(agreement.rand_between),
             "rand_within": numbers(agreement.rand_within),

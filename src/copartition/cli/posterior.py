@@ -26,7 +26,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 COMPONENTS = ("normal", "nig", "tied", "tied-diagonal", "tied-spherical", "known")
-LAWS: dict[str, Any] = {"gamma": cp.Gamma, "inversegamma": cp.InverseGamma, "loguniform": cp.LogUniform}
+DISTRIBUTIONS: dict[str, Any] = {"gamma": cp.Gamma, "inversegamma": cp.InverseGamma, "loguniform": cp.LogUniform}
 PRIORS = ("dp", "py", "mfm", "finite")
 MOST_COMPONENTS = 1_000_000
 OF_TABLES = {  # what goes with tables only, as people write it
@@ -324,9 +324,9 @@ def _of_numbers(name: str, options: dict[str, Any], preset: dict[str, Any] | Non
     return cp.NormalInverseGamma(**given) if name == "nig" else cp.NormalInverseWishart(**given)
 
 
-def _number_of(key: str, text: str, laws: dict[str, Any] | None = None) -> Any:
-    """Return a number, or the law of an unknown one, that an option gives."""
-    known = laws or ({"normal": cp.Normal} if key == "mean" else LAWS)
+def _number_of(key: str, text: str, distributions: dict[str, Any] | None = None) -> Any:
+    """Return a number, or the distribution of an unknown one, that an option gives."""
+    known = distributions or ({"normal": cp.Normal} if key == "mean" else DISTRIBUTIONS)
     name, colon, rest = text.partition(":")
     try:
         if not colon:
@@ -337,7 +337,8 @@ def _number_of(key: str, text: str, laws: dict[str, Any] | None = None) -> Any:
         if "could not convert" not in str(error):
             raise click.UsageError(f"--{key.replace('_', '-')} {text}: {error}") from None
     forms = " or ".join(
-        f"{one}:{','.join(field.upper() for field in law.__annotations__)}" for one, law in known.items()
+        f"{one}:{','.join(field.upper() for field in distribution.__annotations__)}"
+        for one, distribution in known.items()
     )
     raise click.UsageError(f"--{key.replace('_', '-')} must be a number or {forms}, got {text!r}.")
 

@@ -119,11 +119,11 @@ class Stretch(OneByOne):
         chain = resumed(target, begin) if isinstance(begin, State) else start_chain(target, begin, random)
         chunks, stepper = Chunks(target.n_points), self.step.stepper(target)
         labels = np.zeros((self.draws, target.n_points), dtype=np.int32)
-        values = np.zeros((self.draws, len(target.numbers)))
+        values = np.zeros((self.draws, len(target.hyperparameters)))
         for k in range(self.draws):
             chain = advance_by(target, stepper, chain, random, self.steps // self.draws, chunks, pause)
             labels[k] = renumbered(chain.labels, target)
-            values[k] = target.model.numbers
+            values[k] = target.model.hyperparameters
         return narrow(labels), values
 
 
@@ -139,9 +139,9 @@ def renumbered(labels: np.ndarray, target: Target) -> np.ndarray:
 
 def resumed(target: Target, state: State) -> Chain:
     """Return a chain at a state; `target` is that of the chain."""
-    if target.numbers:
-        target.model.numbers[:] = state.hyperparameters
-        renew_model(target.model, target.law, empty_chain(0, widths_of(target.model), 2))
+    if target.hyperparameters:
+        target.model.hyperparameters[:] = state.hyperparameters
+        renew_model(target.model, target.hooks, empty_chain(0, widths_of(target.model), 2))
     return chain_at(target, state.labels)
 
 
@@ -264,7 +264,7 @@ def places_looked_at(n_points: int) -> np.ndarray:
 
 
 def _log_density(target: Target, labels: np.ndarray, hyperparameters: np.ndarray) -> float:
-    return log_density(target, labels.astype(np.int64), hyperparameters if target.numbers else None)
+    return log_density(target, labels.astype(np.int64), hyperparameters if target.hyperparameters else None)
 
 
 def _wide(labels: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from copartition.datasets.kinds import BINARY, CATEGORY, COUNT, NUMBER, Column, 
 from copartition.targets.cells import Cells
 from copartition.targets.columns import Columns
 from copartition.targets.discrete import Bernoulli, Categorical, Poisson
-from copartition.targets.laws import LogUniform
+from copartition.targets.distributions import LogUniform
 from copartition.targets.mixture import Component, Mixture
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.tied import TiedGaussian

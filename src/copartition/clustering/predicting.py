@@ -49,7 +49,7 @@ class Predicting:
 
     def members(self, labels: np.ndarray, hyperparameters: np.ndarray) -> Any:
         """Return what members of each cluster of a partition look like, and of an empty one."""
-        own = len(self.posterior.numbers) - int(self._of_prior is not None)
+        own = len(self.posterior.hyperparameters) - int(self._of_prior is not None)
         return self._members(labels, int(labels.max()) + 1, hyperparameters[:own])
 
     @property

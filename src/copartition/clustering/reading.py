@@ -288,7 +288,7 @@ def draws_of_chains(target: Any, chains: OrdinaryChains, seed: int) -> WeightedP
         seconds=np.zeros(count),
         components=Names(made_by["functionals"]),
         made_by=made_by,
-        numbers=np.arange(count),
+        indices=np.arange(count),
         partitions=partitions,
     )
     return WeightedPartitions(run, target)

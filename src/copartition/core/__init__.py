@@ -7,8 +7,8 @@ signatures, so that each kernel is compiled once for all of them. To be read in 
 - `compiling`, `cache`, `loading`, `announcing`: when a function is compiled, where its machine code is kept and linked;
 - `references`, `views`, `parts`, `complaints`: how Numba compiles it, and what is said where it cannot;
 - `random`, `exponential`, `logarithm`: the random numbers that kernels draw; functions of many numbers at once;
-- `status`, `clusters`, `conditional`: why kernels stop; points leave and join clusters; the law of one point;
-- `matching`, `books`: which clusters of two chains go with each other; how far the chains are apart;
+- `status`, `clusters`, `conditional`: why kernels stop; points leave and join clusters; the distribution of one point;
+- `matching`, `overlaps`: which clusters of two chains go with each other; how far the chains are apart;
 - `sweeps`, `whole_sweeps`, `proposals`, `split_merge`, `in_place`, `joint_updates`, `numbers`: the moves, of one chain
   and of two;
 - `steps`, `starts`: a step, which is a list of moves; where chains begin;

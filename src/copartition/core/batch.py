@@ -125,7 +125,7 @@ class Batch(State):
     started : int64 array (1)
         How far that is: 1, x is at its partition; 2, and has made the steps that are part of its start; 3, so is y.
     stopped_at : int64 array (1)
-        The point at which it stopped if there was no law to go on by.
+        The point at which it stopped if there was no distribution to go on by.
     values : float64 array (replicates, components)
         The estimates H, of the components that are kept: the first ones of those that are evaluated.
     ordinary : float64 array (replicates, components)

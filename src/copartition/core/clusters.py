@@ -1,4 +1,4 @@
-"""Points leave and join the clusters of a chain, and the books are kept."""
+"""Points leave and join the clusters of a chain, and what is counted of clusters is kept up to date."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def add_to_row(model, chain, n, k):
 
 
 @inner
-def put_in(model, law, chain, n, k):
+def put_in(model, hooks, chain, n, k):
     """Put point n into cluster k, which may be the new one."""
     c = chain
     c.labels[n] = k
     add_to_row(model, chain, n, k)
-    if law.keeps:
-        move_kept(model, law, chain, n, k)
+    if hooks.keeps:
+        move_kept(model, hooks, chain, n, k)
     if model.palette == 0 and k == c.n_clusters[0]:
         c.n_clusters[0] += 1
 
@@ -73,45 +73,45 @@ def put_in(model, law, chain, n, k):
 
 
 @outline
-def move_kept(model, law, chain, n, k):
+def move_kept(model, hooks, chain, n, k):
     """Tell the target that point n, at hand until now, has left the row that holds it and is now in cluster k."""
     c = chain
     holder = c.holder[0]
     c.holder[0] = -1
     if holder == k:
         return
-    if holder >= 0 and law.leave(model, chain, holder, n) and c.sizes[holder] > 0:
-        keep_anew(model, law, chain, holder)
-    enter_kept(model, law, chain, n, k)
+    if holder >= 0 and hooks.leave(model, chain, holder, n) and c.sizes[holder] > 0:
+        keep_anew(model, hooks, chain, holder)
+    enter_kept(model, hooks, chain, n, k)
 
 
 @inner
-def let_go(model, law, chain, n):
+def let_go(model, hooks, chain, n):
     """Tell the target that point n, which was taken out, has left the row that holds it, and is in no other."""
     c = chain
     holder = c.holder[0]
     c.holder[0] = -1
-    if law.keeps and law.leave(model, chain, holder, n) and c.sizes[holder] > 0:
-        keep_anew(model, law, chain, holder)
+    if hooks.keeps and hooks.leave(model, chain, holder, n) and c.sizes[holder] > 0:
+        keep_anew(model, hooks, chain, holder)
 
 
 @outline
-def enter_kept(model, law, chain, n, k):
+def enter_kept(model, hooks, chain, n, k):
     """Tell the target that point n is in cluster k now, the size of which includes it."""
     if chain.sizes[k] == 1:
-        law.begin(model, chain, k)
-    law.enter(model, chain, k, n)
+        hooks.begin(model, chain, k)
+    hooks.enter(model, chain, k, n)
 
 
 @outline
-def keep_anew(model, law, chain, k):
+def keep_anew(model, hooks, chain, k):
     """Let the target build anew what it keeps for cluster k, from its members."""
     c = chain
     c.sizes[k] = 0
     for n in range(len(c.labels)):
         if c.labels[n] == k:
             c.sizes[k] += 1
-            enter_kept(model, law, chain, n, k)
+            enter_kept(model, hooks, chain, n, k)
 
 
 @inner
@@ -151,7 +151,7 @@ def drop_cluster(chain, k):
 
 
 @outline
-def rebuild(model, law, chain):
+def rebuild(model, hooks, chain):
     """Add up sizes, sums and what the target keeps anew from the labels.
 
     What is counted between clusters depends on the labels of other points: it must not be counted from both ends. So
@@ -175,13 +175,13 @@ def rebuild(model, law, chain):
             c.labels[n] = k
         if k >= 0:
             add_to_row(model, chain, n, k)
-            if law.keeps:
-                enter_kept(model, law, chain, n, k)
+            if hooks.keeps:
+                enter_kept(model, hooks, chain, n, k)
     c.age[0] = 0
 
 
 @outline
-def reset(model, law, chain, labels):
+def reset(model, hooks, chain, labels):
     """Put a chain at the partition `labels`, in canonical numbering; negative for points in no cluster."""
     c = chain
     n_clusters = 0
@@ -191,7 +191,7 @@ def reset(model, law, chain, labels):
     c.n_clusters[0] = model.palette if model.palette > 0 else n_clusters
     for k in range(len(c.slots)):
         c.slots[k] = c.rows[k] = k
-    rebuild(model, law, chain)
+    rebuild(model, hooks, chain)
 
 
 @inner
@@ -227,12 +227,12 @@ def copy_chain(source, destination):
 
 
 @inner
-def rebuild_if_due(model, law, chain):
+def rebuild_if_due(model, hooks, chain):
     """Count a finished sweep, and rebuild the sums every so many."""
     age = chain.age
     age[0] += 1
     if age[0] >= SWEEPS_BETWEEN_REBUILDS:
-        rebuild(model, law, chain)
+        rebuild(model, hooks, chain)
 
 
 @inner

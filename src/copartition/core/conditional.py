@@ -1,4 +1,4 @@
-"""The conditional law of one point given the clusters of all others (Section 2.1 of the paper)."""
+"""The conditional distribution of one point given the clusters of all others (Section 2.1 of the paper)."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def exponentiate(weights, n_choices, top):
 
 
 @inner
-def predict(model, law, chain, n_choices, n):
+def predict(model, hooks, chain, n_choices, n):
     """Leave the log predictive densities of point n in the weights, to the power at which the chain is tempered."""
-    law.log_predictive(model, chain, n_choices, n)
+    hooks.log_predictive(model, chain, n_choices, n)
     power = model.power
     if power != 1.0:
         weights = chain.weights
@@ -80,23 +80,26 @@ def forbid(model, chain, n_choices, n):
 
 
 @inner
-def weigh(model, law, chain, n_choices, n):
-    """Compute the conditional law of point n, which is in no cluster; return the sum of the weights."""
+def weigh(model, hooks, chain, n_choices, n):
+    """Compute the conditional distribution of point n, which is in no cluster; return the sum of the weights."""
     weights = chain.weights
     for k in range(n_choices):
         weights[k] = np.nan  # so that a function that forgets a choice is found out
-    predict(model, law, chain, n_choices, n)
+    predict(model, hooks, chain, n_choices, n)
     if len(model.pinned) > 0:
         forbid(model, chain, n_choices, n)
     return exponentiate(weights, n_choices, add_log_prior(model, chain, n_choices))
 
 
 @inner
-def weigh_both(pair, law, x, y, n):
-    """Compute the conditional laws of point n in two chains, the sums of their weights as totals; return a status."""
+def weigh_both(pair, hooks, x, y, n):
+    """Compute the conditional distributions of point n in two chains, the sums of their weights as totals.
+
+    Return a status.
+    """
     model_x, model_y = pair.model_x, pair.model_y
-    x.total[0] = total_x = weigh(model_x, law, x, choices(model_x, x), n)
-    y.total[0] = total_y = weigh(model_y, law, y, choices(model_y, y), n)
+    x.total[0] = total_x = weigh(model_x, hooks, x, choices(model_x, x), n)
+    y.total[0] = total_y = weigh(model_y, hooks, y, choices(model_y, y), n)
     if not total_x > 0.0:
         return refusal_of(total_x)
     if not total_y > 0.0:

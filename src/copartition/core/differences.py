@@ -12,12 +12,12 @@ meeting all differences are 0 (Douc, Jacob, Lee and Vats 2022).
 from __future__ import annotations
 
 from copartition.core.batch import Question
-from copartition.core.books import have_met, recount_pair
 from copartition.core.clusters import copy_array, reset
 from copartition.core.compiling import inner, kernel, outline
 from copartition.core.estimator import evaluate_all
-from copartition.core.numbers import has_numbers, renew_all
-from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Law, Pair, Stepper
+from copartition.core.hyperparameters import has_hyperparameters, renew_all
+from copartition.core.overlaps import have_met, recount_pair
+from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Hooks, Pair, Stepper
 from copartition.core.status import ASKING, DONE
 from copartition.core.steps import step_together
 from copartition.core.types import Float1, Float2, Int1, Int2, State, UInt2, int64
@@ -30,7 +30,7 @@ class Differences(State):
     ----------
     labels : int64 array (states, points)
         Partitions, in canonical numbering.
-    numbers : float64 array (states, numbers)
+    hyperparameters : float64 array (states, numbers)
         The hyperparameters of each state; of no columns where there are none.
     begins : int64 array (pairs, 2)
         The states at which the two chains of each pair begin.
@@ -61,7 +61,7 @@ class Differences(State):
     """
 
     labels: Int2
-    numbers: Float2
+    hyperparameters: Float2
     begins: Int2
     seeds: UInt2
     cap: int
@@ -80,23 +80,23 @@ class Differences(State):
 
 
 @outline
-def place_chain(model, law, chain, labels, numbers):
+def place_chain(model, hooks, chain, labels, hyperparameters):
     """Put a chain at a state: a partition and the values of its hyperparameters."""
-    if has_numbers(model):
-        copy_array(numbers, model.numbers)
+    if has_hyperparameters(model):
+        copy_array(hyperparameters, model.hyperparameters)
         chain.n_clusters[0] = 0
-        renew_all(model, law, chain)
-    reset(model, law, chain, labels)
+        renew_all(model, hooks, chain)
+    reset(model, hooks, chain, labels)
 
 
 @outline
-def begin_pair(law, pair, differences):
+def begin_pair(hooks, pair, differences):
     """Put the two chains of the pair at hand at their states."""
     d = differences
     i = d.ended[0]
     a, b = d.begins[i, 0], d.begins[i, 1]
-    place_chain(pair.model_x, law, pair.x, d.labels[a], d.numbers[a])
-    place_chain(pair.model_y, law, pair.y, d.labels[b], d.numbers[b])
+    place_chain(pair.model_x, hooks, pair.x, d.labels[a], d.hyperparameters[a])
+    place_chain(pair.model_y, hooks, pair.y, d.labels[b], d.hyperparameters[b])
     recount_pair(pair)
     d.progress[STEPS] = d.progress[MOVE] = d.progress[PLACE] = 0
     d.question.about[0] = 0
@@ -105,7 +105,7 @@ def begin_pair(law, pair, differences):
 
 
 @outline
-def look_at_pair(law, pair, functionals, differences):
+def look_at_pair(hooks, pair, functionals, differences):
     """Add the difference between the present states; return a status.
 
     Where functionals are written in Python this is called twice: it asks for their values, and then uses them.
@@ -120,8 +120,8 @@ def look_at_pair(law, pair, functionals, differences):
             return ASKING
         about[0] = 0
     else:
-        evaluate_all(pair.model_x, law, pair.x, functionals, d.h_x)
-        evaluate_all(pair.model_y, law, pair.y, functionals, d.h_y)
+        evaluate_all(pair.model_x, hooks, pair.x, functionals, d.h_x)
+        evaluate_all(pair.model_y, hooks, pair.y, functionals, d.h_y)
     for c in range(len(d.h_x)):
         if first:
             d.at_x[i, c] = d.h_x[c]
@@ -143,8 +143,8 @@ def end_pair(pair, differences):
     d.has_begun[0] = 0
 
 
-@kernel(int64(Law, Pair, Stepper, Coupled, Functionals, Differences, int64))
-def add_differences(law, pair, stepper, coupled, functionals, differences, sweeps):
+@kernel(int64(Hooks, Pair, Stepper, Coupled, Functionals, Differences, int64))
+def add_differences(hooks, pair, stepper, coupled, functionals, differences, sweeps):
     """Run pairs until all have ended or about `sweeps` coupled steps have been made; return a status.
 
     Changed in place: `pair` and `differences`. If there is no room for more clusters it goes on in a larger pair; there
@@ -153,9 +153,9 @@ def add_differences(law, pair, stepper, coupled, functionals, differences, sweep
     d = differences
     while d.ended[0] < len(d.begins) and sweeps > 0:
         if d.has_begun[0] == 0:
-            begin_pair(law, pair, differences)
+            begin_pair(hooks, pair, differences)
         if d.is_new[0]:
-            status = look_at_pair(law, pair, functionals, differences)
+            status = look_at_pair(hooks, pair, functionals, differences)
             if status != DONE:
                 return status
             d.is_new[0] = 0
@@ -164,7 +164,7 @@ def add_differences(law, pair, stepper, coupled, functionals, differences, sweep
             end_pair(pair, differences)
             sweeps -= 1  # a pair that was equal from the beginning takes time, too
             continue
-        status = step_together(law, pair, stepper, coupled, d.seeds[d.ended[0]], d.progress)
+        status = step_together(hooks, pair, stepper, coupled, d.seeds[d.ended[0]], d.progress)
         if status != DONE:
             return status
         d.is_new[0] = 1

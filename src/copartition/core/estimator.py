@@ -16,9 +16,9 @@ pairs that do not meet; their sum is then truncated, and they are marked.
 from __future__ import annotations
 
 from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORED, FINISHED, TOGETHER, Batch
-from copartition.core.books import have_met, recount_pair
 from copartition.core.compiling import inner, kernel, outline
-from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Law, Pair, Stepper
+from copartition.core.overlaps import have_met, recount_pair
+from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Hooks, Pair, Stepper
 from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, PAUSED
 from copartition.core.steps import last_step, step_alone, step_together
 from copartition.core.types import int64
@@ -33,17 +33,17 @@ def correction_weight(t, burn_in, horizon, lag):
 
 
 @inner
-def evaluate_all(model, law, chain, functionals, out):
+def evaluate_all(model, hooks, chain, functionals, out):
     """Write the components of all functionals to `out`."""
     f = functionals
     for k in range(f.used):
         own_parameters = f.parameters[f.first_parameter[k] : f.first_parameter[k + 1]]
         own_out = out[f.first_component[k] : f.first_component[k + 1]]
-        f.functions[k](model, chain, law, own_parameters, own_out)
+        f.functions[k](model, chain, hooks, own_parameters, own_out)
 
 
 @outline
-def look(law, pair, functionals, batch):
+def look(hooks, pair, functionals, batch):
     """Look at the states at time t: add what they contribute to the two sums, write the diary; return a status.
 
     Where functionals are written in Python this is called twice: it asks for their values, and then uses them.
@@ -67,9 +67,9 @@ def look(law, pair, functionals, batch):
                 return ASKING
             about[0] = 0
         else:
-            evaluate_all(pair.model_x, law, pair.x, functionals, h_x)
+            evaluate_all(pair.model_x, hooks, pair.x, functionals, h_x)
             if both:
-                evaluate_all(pair.model_y, law, pair.y, functionals, h_y)
+                evaluate_all(pair.model_y, hooks, pair.y, functionals, h_y)
     weight = correction_weight(t, times.burn_in, times.horizon, times.lag) if corrected else 0
     if b.notes and (averaged or corrected):
         status = b.note(pair, b.record, b.atoms, t - times.burn_in, weight, averaged)
@@ -114,7 +114,7 @@ def next_stage(pair, batch):
 
 
 @outline
-def begin_one(model, law, chain, batch, random, first):
+def begin_one(model, hooks, chain, batch, random, first):
     """Put a chain at its start; return a status, and leave where it stopped in the place of the progress.
 
     It is x, of which `first` is 0, or y, of which it is 2: see ``Batch.started``.
@@ -123,14 +123,14 @@ def begin_one(model, law, chain, batch, random, first):
     progress = b.tally.progress
     if b.started[0] == first:
         progress[STEPS] = progress[MOVE] = progress[PLACE] = 0
-        status = b.begin(model, law, chain, random, b.start, b.order)
+        status = b.begin(model, hooks, chain, random, b.start, b.order)
         if status != DONE:
             progress[PLACE] = b.order[0]
             return status
         b.started[0] = first + 1
     end = last_step(len(chain.labels), progress, b.start_steps)
     while progress[STEPS] < end:
-        status = step_alone(model, law, chain, b.start_stepper, random, progress)
+        status = step_alone(model, hooks, chain, b.start_stepper, random, progress)
         if status != DONE:
             return status
     if end < b.start_steps:
@@ -141,7 +141,7 @@ def begin_one(model, law, chain, batch, random, first):
 
 
 @outline
-def begin_replicate(law, pair, batch, random):
+def begin_replicate(hooks, pair, batch, random):
     """Go on with putting both chains at their starts, and set the tally to nothing; return a status."""
     x, y = pair.x, pair.y
     tally = batch.tally
@@ -158,15 +158,15 @@ def begin_replicate(law, pair, batch, random):
     for c in range(len(tally.plain)):
         tally.plain[c] = 0.0
     if batch.started[0] < 2:
-        status = begin_one(pair.model_x, law, x, batch, random, 0)
+        status = begin_one(pair.model_x, hooks, x, batch, random, 0)
         if status != DONE:
             return status
-    return begin_one(pair.model_y, law, y, batch, random, 2)
+    return begin_one(pair.model_y, hooks, y, batch, random, 2)
 
 
 @outline
 def join_chains(pair, batch):
-    """Count the books of the pair when y joins; return a status."""
+    """Count the overlaps of the pair when y joins; return a status."""
     tally = batch.tally
     if tally.is_joined[0]:
         return DONE
@@ -176,7 +176,7 @@ def join_chains(pair, batch):
 
 
 @outline
-def advance_replicate(law, pair, stepper, coupled, functionals, batch, limit):
+def advance_replicate(hooks, pair, stepper, coupled, functionals, batch, limit):
     """Go on with a replicate until it ends or x has made `limit` steps in all; return a status."""
     tally, lag = batch.tally, batch.times.lag
     random = batch.seeds[batch.ended[0]]
@@ -184,7 +184,7 @@ def advance_replicate(law, pair, stepper, coupled, functionals, batch, limit):
         if tally.is_new[0]:
             status = join_chains(pair, batch) if tally.time[0] == lag else DONE
             if status == DONE:
-                status = look(law, pair, functionals, batch)
+                status = look(hooks, pair, functionals, batch)
             if status != DONE:
                 return status
             tally.is_new[0] = 0
@@ -193,9 +193,9 @@ def advance_replicate(law, pair, stepper, coupled, functionals, batch, limit):
             return DONE
         together = tally.stage[0] == TOGETHER
         if together:
-            status = step_together(law, pair, stepper, coupled, random, tally.progress)
+            status = step_together(hooks, pair, stepper, coupled, random, tally.progress)
         else:
-            status = step_alone(pair.model_x, law, pair.x, stepper, random, tally.progress)
+            status = step_alone(pair.model_x, hooks, pair.x, stepper, random, tally.progress)
         if status != DONE:
             return status
         tally.time[0] += 1
@@ -220,8 +220,8 @@ def end_replicate(batch):
     b.has_begun[0] = 0
 
 
-@kernel(int64(Law, Pair, Stepper, Coupled, Functionals, Batch, int64))
-def run_batch(law, pair, stepper, coupled, functionals, batch, sweeps):
+@kernel(int64(Hooks, Pair, Stepper, Coupled, Functionals, Batch, int64))
+def run_batch(hooks, pair, stepper, coupled, functionals, batch, sweeps):
     """Run the replicates of a batch until all have ended or about `sweeps` sweeps have been made; return a status.
 
     Changed in place: `pair` and `batch`. If there is no room for more clusters it goes on in a larger pair; a replicate
@@ -230,14 +230,14 @@ def run_batch(law, pair, stepper, coupled, functionals, batch, sweeps):
     progress = batch.tally.progress
     while batch.ended[0] < len(batch.seeds) and sweeps > 0:
         if batch.has_begun[0] == 0:
-            status = begin_replicate(law, pair, batch, batch.seeds[batch.ended[0]])
+            status = begin_replicate(hooks, pair, batch, batch.seeds[batch.ended[0]])
             if status != DONE:
                 batch.stopped_at[0] = progress[PLACE]
                 return status
             batch.has_begun[0] = 1
             batch.started[0] = 0
         before = progress[STEPS]
-        status = advance_replicate(law, pair, stepper, coupled, functionals, batch, before + sweeps)
+        status = advance_replicate(hooks, pair, stepper, coupled, functionals, batch, before + sweeps)
         if status != DONE:
             batch.stopped_at[0] = progress[PLACE]
             return status

@@ -1,4 +1,4 @@
-"""The exponential function of numbers from -40 to 0, for the weights of a conditional law.
+"""The exponential function of numbers from -40 to 0, for the weights of a conditional distribution.
 
 Compiled code calls the C library's `exp` one number at a time, which was half the time of a sweep over many clusters.
 This one is a dozen multiplications without a branch, so that a loop over clusters runs on vector registers: 3 times

@@ -5,8 +5,8 @@ new cluster pays for it, and the gain comes with the next ones. A joint update l
 
 1. Draw a point, a size s and an order; the *group* is that point and the s - 1 points nearest to it. Take them out.
 2. Deal them out to the clusters of all other points in M ways, independently of each other and of where they were: each
-   point in turn chooses by its conditional law given all that is placed, but with a weight for a new cluster that is
-   larger by a factor exp(b). With lo the log of the sum of the weights of all clusters and l that of a new one,
+   point in turn chooses by its conditional distribution given all that is placed, but with a weight for a new cluster
+   that is larger by a factor exp(b). With lo the log of the sum of the weights of all clusters and l that of a new one,
 
        b = max(0, min(G, lo - l)), and for all points but the last at least lo - l + log 0.02,
 
@@ -25,8 +25,8 @@ and the lists of near points must not depend on the state: they are fixed before
 **Two chains** make the update together: the same group in the same order. Clusters of points outside of the group that
 go with each other in the two chains have the same name, those that are opened by the same point too, and each choice
 takes the name with the least E(name) / weight, where E are exponential numbers that both chains share; a choice has the
-right law for each chain, and the two agree often. The way to take is drawn by a maximal coupling, and both compare with
-the same uniform number.
+right distribution for each chain, and the two agree often. The way to take is drawn by a maximal coupling, and both
+compare with the same uniform number.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.core.books import recount_pair
 from copartition.core.clusters import clear_row, copy_kept, let_go, put_in, take_out
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import add_log_prior, exponentiate, forbid, predict
 from copartition.core.matching import match_clusters
+from copartition.core.overlaps import recount_pair
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow
 from copartition.core.state import PLACE, UPDATES_A_CALL, JointUpdates, move_signatures
@@ -103,7 +103,7 @@ def forget_points(room):
 
 
 @outline
-def take_points_out(model, law, chain, room, deals):
+def take_points_out(model, hooks, chain, room, deals):
     """Take the points of the group out of their clusters, and note where they were as the present way of dealing."""
     c, d = chain, deals
     count = room.size[0]
@@ -111,7 +111,7 @@ def take_points_out(model, law, chain, room, deals):
         n = room.points[t]
         d.slots[t] = c.slots[c.labels[n]]
         take_out(model, chain, n)
-        let_go(model, law, chain, n)
+        let_go(model, hooks, chain, n)
     present = d.rows[0]
     n_clusters = c.n_clusters[0]
     opened = 0
@@ -132,19 +132,19 @@ def take_points_out(model, law, chain, room, deals):
 
 
 @outline
-def look_ahead(model, law, chain, room, deals):
+def look_ahead(model, hooks, chain, room, deals):
     """Compute what new clusters can gain, from the clusters outside of the group; return whether all is defined."""
     c, d, b = chain, deals, room
     count = b.size[0]
     n_clusters = c.n_clusters[0]
-    if law.in_place:  # what a new cluster gains cannot be told apart from all others
+    if hooks.in_place:  # what a new cluster gains cannot be told apart from all others
         for t in range(count):
             d.gains[t] = 0.0
         return True
     for t in range(count):
         best = -np.inf
         if n_clusters > 0:
-            predict(model, law, chain, n_clusters + 1, b.points[t])
+            predict(model, hooks, chain, n_clusters + 1, b.points[t])
             for k in range(n_clusters):
                 best = max(best, c.weights[k] + model.log_size[c.sizes[k]])
                 if c.weights[k] != c.weights[k]:
@@ -152,12 +152,12 @@ def look_ahead(model, law, chain, room, deals):
         d.best[t] = best
     sides = room.sides
     s = sides
-    keeps = law.keeps
+    keeps = hooks.keeps
     for t in range(count):
         p = b.points[t]
         s.sizes[0] = 0
         clear_row(s.sums, 0)
-        grow(model, law, sides, p, 0, keeps)
+        grow(model, hooks, sides, p, 0, keeps)
         most = total = 0.0
         seen = position = 0
         while seen < AHEAD and position < b.near.shape[1] and b.near[p, position] >= 0:
@@ -166,13 +166,13 @@ def look_ahead(model, law, chain, room, deals):
             later = b.place[n]
             if later > t:
                 seen += 1
-                predict(model, law, sides, 1, n)
+                predict(model, hooks, sides, 1, n)
                 gain = s.weights[0] + model.log_size[s.sizes[0]] - d.best[later]
                 if gain != gain or gain == np.inf:
                     gain = 0.0
                 total += gain
                 most = max(most, total)
-                grow(model, law, sides, n, 0, keeps)
+                grow(model, hooks, sides, n, 0, keeps)
         d.gains[t] = most
     return True
 
@@ -224,7 +224,7 @@ def undo(chain, saved, room, deals, count, n_clusters):
 
 
 @outline
-def undo_in_place(model, law, chain, room, placed):
+def undo_in_place(model, hooks, chain, room, placed):
     """Take the first points of the group, which have been placed, out again, the last one first: all is as before.
 
     For targets that count between clusters: rows that were kept would not know what the points have changed elsewhere.
@@ -232,7 +232,7 @@ def undo_in_place(model, law, chain, room, placed):
     for t in range(placed - 1, -1, -1):
         n = room.points[t]
         take_out(model, chain, n)
-        let_go(model, law, chain, n)
+        let_go(model, hooks, chain, n)
 
 
 @inner
@@ -290,7 +290,7 @@ def choose_by_name(back, weights, opened, outside, n_clusters, key, naming):
 
 
 @outline
-def deal(model, law, chain, back, room, deals, way):
+def deal(model, hooks, chain, back, room, deals, way):
     """Deal the points of the group out in one way, write down its weight, and take them out again.
 
     Returns whether all weights are defined.
@@ -303,14 +303,14 @@ def deal(model, law, chain, back, room, deals, way):
     kept = 0
     log_weight = 0.0
     placed = 0
-    in_place, restricted = law.in_place > 0, len(model.pinned) > 0
+    in_place, restricted = hooks.in_place > 0, len(model.pinned) > 0
     for t in range(count):
         n = room.points[t]
         n_clusters = c.n_clusters[0]
         d.opened[n_clusters - outside] = t  # if a cluster is opened
         row = 0
         if n_clusters > 0:  # else there is no choice
-            predict(model, law, chain, n_clusters + 1, n)
+            predict(model, hooks, chain, n_clusters + 1, n)
             if restricted:
                 forbid(model, chain, n_clusters + 1, n)
             top = add_log_prior(model, chain, n_clusters + 1)
@@ -335,24 +335,24 @@ def deal(model, law, chain, back, room, deals, way):
         rows[t] = row
         if row < outside and not in_place:
             kept = save_row(chain, saved, d.saved, row, kept)
-        put_in(model, law, chain, n, row)
+        put_in(model, hooks, chain, n, row)
         placed = t + 1
     d.log_weights[way.number] = log_weight
     if in_place:
-        undo_in_place(model, law, chain, room, placed)
+        undo_in_place(model, hooks, chain, room, placed)
     else:
         undo(chain, saved, room, deals, kept, outside)
     return log_weight == log_weight
 
 
 @outline
-def deal_all(model, law, chain, back, room, deals, key, naming):
+def deal_all(model, hooks, chain, back, room, deals, key, naming):
     """Deal the points of the group, which are taken out, in all ways; return whether all weights are defined."""
     b = room
-    if not look_ahead(model, law, chain, room, deals):
+    if not look_ahead(model, hooks, chain, room, deals):
         return False
     for number in range(b.tries + 1):
-        if not deal(model, law, chain, back, room, deals, Way(number, bits_of(key, number), naming)):
+        if not deal(model, hooks, chain, back, room, deals, Way(number, bits_of(key, number), naming)):
             return False
     d = deals
     top = -np.inf
@@ -400,7 +400,10 @@ def accepted(deals, number, u):
 
 @inner
 def partner_of(of_x, of_y, number, u):
-    """Return what y chooses where x chose a way: the same as often as its law allows, by a maximal coupling."""
+    """Return what y chooses where x chose a way.
+
+    The same as often as its distribution allows, by a maximal coupling.
+    """
     p, q = of_x.weights, of_y.weights
     total_p, total_q = sum_of(p), sum_of(q)
     if number == 0 or not total_q > 0.0:
@@ -408,7 +411,7 @@ def partner_of(of_x, of_y, number, u):
     share_p, share_q = p[number] / total_p, q[number] / total_q
     if u * share_p < share_q:
         return number
-    # What is left of the law of y, at a level that is as uniform as u once it is known where u lies.
+    # What is left of the distribution of y, at a level that is as uniform as u once it is known where u lies.
     left = 0.0
     for k in range(1, len(q)):
         left += max(0.0, q[k] / total_q - p[k] / total_p)
@@ -425,10 +428,10 @@ def partner_of(of_x, of_y, number, u):
 
 
 @outline
-def put_points_in(model, law, chain, room, deals, number):
+def put_points_in(model, hooks, chain, room, deals, number):
     """Put the points of the group where a way of dealing has them."""
     for t in range(room.size[0]):
-        put_in(model, law, chain, room.points[t], deals.rows[number, t])
+        put_in(model, hooks, chain, room.points[t], deals.rows[number, t])
 
 
 # --- the updates after a sweep and its moves -------------------------------------------------------------------------
@@ -450,18 +453,18 @@ alone_signature, together_signature = move_signatures(JointUpdates)
 
 
 @hook(alone_signature)
-def update_alone(model, law, chain, room, random, progress):
+def update_alone(model, hooks, chain, room, random, progress):
     """Joint updates, as a move of one chain."""
     while progress[PLACE] < room.number:
         if not has_room_for_all(chain, room):
             return FULL
         drawn = draw_points(room, random)
-        take_points_out(model, law, chain, room, room.of_x)
-        if not deal_all(model, law, chain, room.of_x.slots, room, room.of_x, drawn.key, ALONE):
+        take_points_out(model, hooks, chain, room, room.of_x)
+        if not deal_all(model, hooks, chain, room.of_x.slots, room, room.of_x, drawn.key, ALONE):
             progress[PLACE] = room.points[0]
             return INVALID
         number = accepted(room.of_x, draw_way(room.of_x, drawn.choose), drawn.accept)
-        put_points_in(model, law, chain, room, room.of_x, number)
+        put_points_in(model, hooks, chain, room, room.of_x, number)
         forget_points(room)
         progress[PLACE] += 1
         if is_long(room, len(chain.labels), progress):
@@ -470,28 +473,28 @@ def update_alone(model, law, chain, room, random, progress):
 
 
 @hook(together_signature)
-def update_together(law, pair, room, rule, random, progress):
+def update_together(hooks, pair, room, rule, random, progress):
     """Joint updates, as a move of two chains."""
     x, y, model_x, model_y, of_x, of_y = pair.x, pair.y, pair.model_x, pair.model_y, room.of_x, room.of_y
     while progress[PLACE] < room.number:
         if not (has_room_for_all(x, room) and has_room_for_all(y, room)):
             return FULL
         drawn = draw_points(room, random)
-        take_points_out(model_x, law, x, room, of_x)
-        take_points_out(model_y, law, y, room, of_y)
+        take_points_out(model_x, hooks, x, room, of_x)
+        take_points_out(model_y, hooks, y, room, of_y)
         recount_pair(pair)
         match_clusters(model_x, pair)
         back = pair.matched.back
         if not (
-            deal_all(model_x, law, x, back, room, of_x, drawn.key, FIRST)
-            and deal_all(model_y, law, y, back, room, of_y, drawn.key, SECOND)
+            deal_all(model_x, hooks, x, back, room, of_x, drawn.key, FIRST)
+            and deal_all(model_y, hooks, y, back, room, of_y, drawn.key, SECOND)
         ):
             progress[PLACE] = room.points[0]
             return INVALID
         i = draw_way(of_x, drawn.choose)
         j = partner_of(of_x, of_y, i, drawn.change)
-        put_points_in(model_x, law, x, room, of_x, accepted(of_x, i, drawn.accept))
-        put_points_in(model_y, law, y, room, of_y, accepted(of_y, j, drawn.accept))
+        put_points_in(model_x, hooks, x, room, of_x, accepted(of_x, i, drawn.accept))
+        put_points_in(model_y, hooks, y, room, of_y, accepted(of_y, j, drawn.accept))
         forget_points(room)
         recount_pair(pair)
         progress[PLACE] += 1

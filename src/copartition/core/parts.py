@@ -37,7 +37,7 @@ from copartition.core import references
 from copartition.core.compiling import Kernel, Part
 from copartition.core.complaints import complaint
 from copartition.core.loading import Machine
-from copartition.core.references import Block, numba_signature, unpacked
+from copartition.core.references import Frame, numba_signature, unpacked
 from copartition.core.views import View, array_of, count_up
 
 logger = logging.getLogger(__name__.partition(".")[0])
@@ -62,7 +62,7 @@ def translate(one: Kernel) -> tuple[int, Machine | None]:
     as_numpy = not pipeline or one.is_users
     signature = numba_signature(one.signature, as_numpy)
     if one.from_python:
-        function, signature = _entry(function, one), signature.return_type(Block(one.signature, as_numpy))
+        function, signature = _entry(function, one), signature.return_type(Frame(one.signature, as_numpy))
     with _without_collecting():
         try:
             compiled = numba.cfunc(signature, **pipeline, **OPTIONS)(function)
@@ -88,11 +88,11 @@ _compiled: list[Any] = []  # for good: their addresses are known elsewhere
 
 
 def _entry(function: Callable[..., Any], one: Kernel) -> Callable[..., Any]:
-    """Return the function of one address that Python calls: that of the block with all arguments."""
+    """Return the function of one address that Python calls: that of the frame with all arguments."""
     inside = _dispatcher(function, {"forceinline": True})
 
-    def entry(block):
-        return inside(*unpacked(block))
+    def entry(frame):
+        return inside(*unpacked(frame))
 
     entry.__qualname__ = entry.__name__ = one.__name__
     return entry

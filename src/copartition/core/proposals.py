@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.core.books import recount_pair
 from copartition.core.clusters import has_room
 from copartition.core.compiling import hook, inner
+from copartition.core.overlaps import recount_pair
 from copartition.core.random import bits, shuffle, uniform
 from copartition.core.state import PLACE, UPDATES_A_CALL, SplitMerge, move_signatures
 from copartition.core.status import DONE, FULL, INVALID, PAUSED
@@ -77,7 +77,8 @@ def forced_side(model, draw):
 def draw_partner(room, random, i):
     """Draw the other point of a move: mostly one of the nearest, at a rank whose logarithm is uniform.
 
-    Any law will do that does not depend on the state: a split and the merge that undoes it have the same two points.
+    Any distribution will do that does not depend on the state: a split and the merge that undoes it have the same two
+    points.
     """
     partners = room.partners
     near = partners.shape[1]
@@ -118,13 +119,13 @@ alone_signature, together_signature = move_signatures(SplitMerge)
 
 
 @hook(alone_signature)
-def split_merge_alone(model, law, chain, room, random, progress):
+def split_merge_alone(model, hooks, chain, room, random, progress):
     """Split-merge moves, as a move of one chain."""
     while moves_left(room, len(chain.labels), progress) > 0:
         if not has_room(model, chain):
             return FULL
         draw = draw_move(room, random, progress[PLACE] == 0)
-        if room.move(model, law, chain, room, draw.i, draw.j, draw.u, draw.key) == UNDEFINED:
+        if room.move(model, hooks, chain, room, draw.i, draw.j, draw.u, draw.key) == UNDEFINED:
             progress[PLACE] = draw.i
             return INVALID
         progress[PLACE] += 1
@@ -134,7 +135,7 @@ def split_merge_alone(model, law, chain, room, random, progress):
 
 
 @hook(together_signature)
-def split_merge_together(law, pair, room, rule, random, progress):
+def split_merge_together(hooks, pair, room, rule, random, progress):
     """Split-merge moves, as a move of two chains: each with the same random numbers for both."""
     x, y = pair.x, pair.y
     changed = False
@@ -144,8 +145,8 @@ def split_merge_together(law, pair, room, rule, random, progress):
                 recount_pair(pair)
             return FULL
         draw = draw_move(room, random, progress[PLACE] == 0)
-        of_x = room.move(pair.model_x, law, x, room, draw.i, draw.j, draw.u, draw.key)
-        of_y = room.move(pair.model_y, law, y, room, draw.i, draw.j, draw.u, draw.key)
+        of_x = room.move(pair.model_x, hooks, x, room, draw.i, draw.j, draw.u, draw.key)
+        of_y = room.move(pair.model_y, hooks, y, room, draw.i, draw.j, draw.u, draw.key)
         if of_x == UNDEFINED or of_y == UNDEFINED:
             progress[PLACE] = draw.i
             return INVALID

@@ -85,14 +85,14 @@ def uniform_of(key, n):
 
 @inner
 def normal(state):
-    """Return a number of the standard normal law, by two uniform ones (Box and Muller 1958)."""
+    """Return a number of the standard normal distribution, by two uniform ones (Box and Muller 1958)."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(state)))
     return radius * math.cos(2.0 * math.pi * uniform(state))
 
 
 @outline
 def gamma(shape, state):
-    """Return a number of the Gamma law with this shape and rate 1, by rejection (Marsaglia and Tsang 2000)."""
+    """Return a number of the Gamma distribution with this shape and rate 1, by rejection (Marsaglia and Tsang 2000)."""
     boost = 1.0
     if shape < 1.0:  # a Gamma number of shape + 1 times a power of a uniform one
         boost = math.pow(1.0 - uniform(state), 1.0 / shape)

@@ -61,7 +61,7 @@ class Atoms(State):
         Corrections of a replicate that are kept, at most.
     labels : int32 array (lines, points)
         In canonical numbering, unless labels have names of their own.
-    numbers : float64 array (lines, numbers)
+    hyperparameters : float64 array (lines, numbers)
         The numbers of the target that are unknown.
     weights : int64 array (lines)
         Of corrections, w_t and -w_t; not set for states of the average.
@@ -85,7 +85,7 @@ class Atoms(State):
     states: int
     most: int
     labels: Narrow2
-    numbers: Float2
+    hyperparameters: Float2
     weights: Int1
     first: Int1
     corrections: Int1
@@ -106,7 +106,7 @@ def no_atoms() -> Atoms:
         states=0,
         most=0,
         labels=rows.astype(np.int32),
-        numbers=rows,
+        hyperparameters=rows,
         weights=none,
         first=none,
         corrections=none,
@@ -175,15 +175,15 @@ def keep_state(atoms, model, chain, line):
                 renumbered[labels[n]] = clusters
                 clusters += 1
             atoms.labels[line, n] = renumbered[labels[n]]
-    for j in range(atoms.numbers.shape[1]):
-        atoms.numbers[line, j] = model.numbers[j]
+    for j in range(atoms.hyperparameters.shape[1]):
+        atoms.hyperparameters[line, j] = model.hyperparameters[j]
 
 
 @inner
 def copy_line(atoms, source, destination):
     """Copy what is kept in a line to another one."""
     copy_array(atoms.labels[source], atoms.labels[destination])
-    copy_array(atoms.numbers[source], atoms.numbers[destination])
+    copy_array(atoms.hyperparameters[source], atoms.hyperparameters[destination])
     atoms.weights[destination] = atoms.weights[source]
 
 

@@ -1,7 +1,7 @@
 """How compiled functions see states: by address, each field loaded where it is used.
 
 The type of a state is its name. Numba compares and prints types thousands of times while it compiles, and one that
-listed all arrays of all states within a state made up most of the compile time. The layout of blocks is that of
+listed all arrays of all states within a state made up most of the compile time. The layout of frames is that of
 `copartition.core.types`. They never change while a kernel runs, and LLVM is told so: it need not load an address again
 after every number that is written somewhere.
 
@@ -34,14 +34,14 @@ from numba.core.typing.templates import (
 from numba.extending import intrinsic, models, register_model
 
 from copartition.core.types import Array, Function, Scalar, Signature, State, Table, places_of, width_of
-from copartition.core.views import HALF, WORD, InBlock, View, array_of, constant, struct, word
+from copartition.core.views import HALF, WORD, InFrame, View, array_of, constant, struct, word
 
 # Whoever calls whom, arrays go as views; but as Numba has them if its own pipeline compiles everything.
 GO_AS_VIEWS = True
 
 
 class Reference(types.Type):
-    """The address of the block of a state; `as_numpy` if its arrays are to be Numba's own."""
+    """The address of the frame of a state; `as_numpy` if its arrays are to be Numba's own."""
 
     def __init__(self, state: type[State], as_numpy: bool) -> None:
         self.state, self.as_numpy = state, as_numpy
@@ -66,12 +66,12 @@ class Places(types.Type):
         super().__init__(name=f"Places({of})")
 
 
-class Block(types.Type):
+class Frame(types.Type):
     """The address of the packed arguments of a kernel that Python calls."""
 
     def __init__(self, own: Signature, as_numpy: bool) -> None:
         self.signature, self.as_numpy = own, as_numpy
-        super().__init__(name=f"Block({len(own.arguments)})")
+        super().__init__(name=f"Frame({len(own.arguments)})")
 
     @property
     def key(self) -> Any:
@@ -80,7 +80,7 @@ class Block(types.Type):
 
 
 @register_model(Reference)
-@register_model(Block)
+@register_model(Frame)
 class _AddressModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, WORD.as_pointer())
@@ -99,7 +99,7 @@ SCALARS = {"int64": types.int64, "uint64": types.uint64, "float64": types.float6
 def field_type(kind: Any, as_numpy: bool) -> Any:
     """Return the Numba type of a field of a state."""
     if isinstance(kind, Array) and not as_numpy:
-        return InBlock(getattr(types, kind.dtype), kind.n_dimensions)
+        return InFrame(getattr(types, kind.dtype), kind.n_dimensions)
     return numba_type(kind, as_numpy)
 
 
@@ -133,17 +133,17 @@ def _no_pointer(_value: Any) -> int:
 # --- fields ----------------------------------------------------------------------------------------------------------
 
 
-def _load(context: Any, builder: Any, block: Any, place: int, kind: Any, as_numpy: bool) -> Any:
-    """Load what is at a place of a block."""
+def _load(context: Any, builder: Any, frame: Any, place: int, kind: Any, as_numpy: bool) -> Any:
+    """Load what is at a place of a frame."""
     own = numba_type(kind, as_numpy)
     of_value = context.get_value_type(own)
     if isinstance(kind, Array) and as_numpy:
-        view = _load(context, builder, block, place, kind, False)
+        view = _load(context, builder, frame, place, kind, False)
         return array_of(context, builder, own, view)
     if isinstance(kind, Array | Table):
-        words = [word(builder, block, place + i, element) for i, element in enumerate(of_value.elements)]
+        words = [word(builder, frame, place + i, element) for i, element in enumerate(of_value.elements)]
         return struct(builder, of_value, words)
-    return word(builder, block, place, of_value)
+    return word(builder, frame, place, of_value)
 
 
 @infer_getattr
@@ -207,16 +207,16 @@ def _entry(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
 
 
 @intrinsic
-def unpacked(_typing: Any, block: Any) -> Any:
+def unpacked(_typing: Any, frame: Any) -> Any:
     """Return the arguments that Python packed."""
-    kinds = block.signature.arguments
-    result = types.Tuple([numba_type(kind, block.as_numpy) for kind in kinds])
+    kinds = frame.signature.arguments
+    result = types.Tuple([numba_type(kind, frame.as_numpy) for kind in kinds])
 
     def load(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         values, place = [], 0
         for kind in kinds:
-            values.append(_load(context, builder, arguments[0], place, kind, block.as_numpy))
+            values.append(_load(context, builder, arguments[0], place, kind, frame.as_numpy))
             place += width_of(kind)
         return context.make_tuple(builder, result, values)
 
-    return result(block), load
+    return result(frame), load

@@ -173,7 +173,7 @@ def grown_pair(pair: Pair) -> Pair:
     is_full = [count >= len(chain.sizes) for count, (chain, _) in zip(needed, both, strict=True)]
     chains = []
     for (chain, shadow), full in zip(both, is_full, strict=True):
-        # If neither is full it is a block that needs more than one row.
+        # If neither is full it is a joint update that needs more than one row.
         capacity = 2 * len(chain.sizes) if full or not any(is_full) else len(chain.sizes)
         chains.append([_with_capacity(c, capacity) for c in ((chain, shadow) if whole_sweeps else (chain,))])
     (x, *shadow_x), (y, *shadow_y) = chains

@@ -15,10 +15,11 @@ Steps 2 and 3 undo each other, so the move leaves the target as it is (Metropoli
 merge is turned down as soon as ``log u`` exceeds what is left, most often before any point is dealt out.
 
 **Two chains** make the move together by using the same random numbers: i, j, u, the order, and one number for each
-point that says to which side it goes. Each chain alone does exactly what it would do on its own, so its law is not
-touched; and chains that are alike mostly split or merge the same clusters in the same way. If one of them has a cluster
-that the other has in two parts, one proposes to split and the other to merge, and it would be a pity if both did so. A
-merge therefore uses 1 - u, which is as uniform as u: then mostly one of the two room, to where the other one is.
+point that says to which side it goes. Each chain alone does exactly what it would do on its own, so its distribution is
+not touched; and chains that are alike mostly split or merge the same clusters in the same way. If one of them has a
+cluster that the other has in two parts, one proposes to split and the other to merge, and it would be a pity if both
+did so. A merge therefore uses 1 - u, which is as uniform as u: then mostly one of the two room, to where the other one
+is.
 
 **In many dimensions** a cluster of one point says little of its mean, and the first points to be dealt out decide.
 There (`SplitMerge.by_certainty`) they are dealt out in the order of their certainty, by how much more likely each is
@@ -52,7 +53,7 @@ from copartition.core.proposals import (
     log_prior_of_split,
 )
 from copartition.core.random import uniform_of
-from copartition.core.state import Chain, Law, Model, SplitMerge
+from copartition.core.state import Chain, Hooks, Model, SplitMerge
 from copartition.core.types import float64, int64, uint64
 
 # Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
@@ -60,15 +61,15 @@ LARGE = 1e280
 
 
 @inner
-def grow(model, law, sides, n, row, keeps):
+def grow(model, hooks, sides, n, row, keeps):
     """Put point n into a row of growing clusters; `keeps` says whether the target keeps anything for it."""
     add_to_row(model, sides, n, row)
     if keeps:
-        enter_kept(model, law, sides, n, row)
+        enter_kept(model, hooks, sides, n, row)
 
 
 @inner
-def begin_sides(model, law, sides, i, j):
+def begin_sides(model, hooks, sides, i, j):
     """Make the first two sides {i} and {j}; return the log density of j alone, over j after i.
 
     Targets without `log_merge` get a third one, {i, j}.
@@ -77,14 +78,14 @@ def begin_sides(model, law, sides, i, j):
     for row in range(3):
         s.sizes[row] = 0
         clear_row(s.sums, row)
-    keeps = law.keeps
-    grow(model, law, sides, i, 0, keeps)
-    predict(model, law, sides, 2, j)
+    keeps = hooks.keeps
+    grow(model, hooks, sides, i, 0, keeps)
+    predict(model, hooks, sides, 2, j)
     gain = s.weights[1] - s.weights[0]
-    grow(model, law, sides, j, 1, keeps)
-    if law.has_log_merge == 0:
-        grow(model, law, sides, i, 2, keeps)
-        grow(model, law, sides, j, 2, keeps)
+    grow(model, hooks, sides, j, 1, keeps)
+    if hooks.has_log_merge == 0:
+        grow(model, hooks, sides, i, 2, keeps)
+        grow(model, hooks, sides, j, 2, keeps)
     return gain
 
 
@@ -114,7 +115,7 @@ def sort_by_certainty(certainty, members, count):
 
 
 @inner
-def deal_out(model, law, chain, room, draw, is_split, enough):
+def deal_out(model, hooks, chain, room, draw, is_split, enough):
     """Deal the other points of the clusters of i and j out to two sides.
 
     A split chooses the sides by the numbers of the draw's key, and notes the points that go to j's side; for a merge
@@ -127,8 +128,8 @@ def deal_out(model, law, chain, room, draw, is_split, enough):
     s = sides
     labels, log_size = chain.labels, model.log_size
     cluster_i = labels[draw.i]
-    by_predictive, keeps = law.has_log_merge == 0, law.keeps
-    log_ratio = begin_sides(model, law, sides, draw.i, draw.j)
+    by_predictive, keeps = hooks.has_log_merge == 0, hooks.keeps
+    log_ratio = begin_sides(model, hooks, sides, draw.i, draw.j)
     rows = 3 if by_predictive else 2
     noted = 0
     log_q = 0.0
@@ -138,13 +139,13 @@ def deal_out(model, law, chain, room, draw, is_split, enough):
     count = gather(chain, room, draw.i, draw.j)
     if room.by_certainty:
         for position in range(count):
-            law.log_predictive(model, sides, 2, room.members[position])
+            hooks.log_predictive(model, sides, 2, room.members[position])
             room.certainty[position] = abs(s.weights[0] - s.weights[1])
         sort_by_certainty(room.certainty, room.members, count)
     room.dealt[0] += count
     for position in range(count):
         n = room.members[position]
-        predict(model, law, sides, rows, n)
+        predict(model, hooks, sides, rows, n)
         of_i = s.weights[0] + log_size[s.sizes[0]]
         of_j = s.weights[1] + log_size[s.sizes[1]]
         if not (of_i < np.inf and of_j < np.inf):
@@ -178,22 +179,22 @@ def deal_out(model, law, chain, room, draw, is_split, enough):
         noted += side
         if by_predictive:
             log_ratio += s.weights[side] - s.weights[2]
-            grow(model, law, sides, n, 2, keeps)
-        grow(model, law, sides, n, side, keeps)
+            grow(model, hooks, sides, n, 2, keeps)
+        grow(model, hooks, sides, n, side, keeps)
     return noted, log_q - math.log(product), log_ratio
 
 
 @outline
-def try_split(model, law, chain, room, draw):
+def try_split(model, hooks, chain, room, draw):
     """Propose to split the cluster that i and j share; return what became of it."""
-    noted, log_q, log_ratio = deal_out(model, law, chain, room, draw, True, -np.inf)
+    noted, log_q, log_ratio = deal_out(model, hooks, chain, room, draw, True, -np.inf)
     if log_q == -np.inf:
         return REJECTED
     c = chain
     sides = room.sides
     s = sides
-    if law.has_log_merge:
-        log_ratio = -model.power * law.log_merge(model, sides, 0, 1)
+    if hooks.has_log_merge:
+        log_ratio = -model.power * hooks.log_merge(model, sides, 0, 1)
     old, new = c.labels[draw.i], c.n_clusters[0]
     log_ratio += log_prior_of_split(model, new, s.sizes[0], s.sizes[1])
     if log_ratio != log_ratio or log_q != log_q:
@@ -209,7 +210,7 @@ def try_split(model, law, chain, room, draw):
     for d in range(c.sums.shape[1]):
         c.sums[old, d] = s.sums[0, d]
         c.sums[new, d] = s.sums[1, d]
-    if law.keeps:
+    if hooks.keeps:
         copy_kept(sides, 0, chain, old)
         copy_kept(sides, 1, chain, new)
     c.n_clusters[0] += 1
@@ -217,7 +218,7 @@ def try_split(model, law, chain, room, draw):
 
 
 @outline
-def try_merge(model, law, chain, room, draw):
+def try_merge(model, hooks, chain, room, draw):
     """Propose to merge the clusters of i and j; return what became of it."""
     c = chain
     kept, lost = c.labels[draw.i], c.labels[draw.j]
@@ -225,15 +226,15 @@ def try_merge(model, law, chain, room, draw):
     log_prior = -log_prior_of_split(model, c.n_clusters[0] - 1, c.sizes[kept], c.sizes[lost])
     log_ratio = 0.0
     enough = -np.inf
-    if law.has_log_merge:
-        log_ratio = model.power * law.log_merge(model, chain, kept, lost) + log_prior
+    if hooks.has_log_merge:
+        log_ratio = model.power * hooks.log_merge(model, chain, kept, lost) + log_prior
         if log_ratio != log_ratio:
             return UNDEFINED
         if not log_u <= log_ratio:
             return REJECTED
         enough = log_u - log_ratio
-    _, log_q, log_split = deal_out(model, law, chain, room, draw, False, enough)
-    if law.has_log_merge == 0:
+    _, log_q, log_split = deal_out(model, hooks, chain, room, draw, False, enough)
+    if hooks.has_log_merge == 0:
         log_ratio = log_prior - log_split
     if log_ratio != log_ratio or log_q != log_q:
         return UNDEFINED
@@ -245,14 +246,14 @@ def try_merge(model, law, chain, room, draw):
         if c.labels[n] == lost:
             c.labels[n] = kept
             c.sizes[kept] += 1
-            if law.keeps:
-                enter_kept(model, law, chain, n, kept)
+            if hooks.keeps:
+                enter_kept(model, hooks, chain, n, kept)
     drop_cluster(chain, lost)
     return ACCEPTED
 
 
-@hook(int64(Model, Law, Chain, SplitMerge, int64, int64, float64, uint64))
-def move_beside(model, law, chain, room, i, j, u, key):
+@hook(int64(Model, Hooks, Chain, SplitMerge, int64, int64, float64, uint64))
+def move_beside(model, hooks, chain, room, i, j, u, key):
     """Make the split-merge move that these random numbers stand for, the sides of a split growing beside the chain.
 
     The chain must have room for a new cluster, and `room` an order. Returns what became of it.
@@ -261,5 +262,5 @@ def move_beside(model, law, chain, room, i, j, u, key):
     if len(model.pinned) > 0 and is_forbidden(model, draw):
         return REJECTED
     if chain.labels[draw.i] == chain.labels[draw.j]:
-        return try_split(model, law, chain, room, draw)
-    return try_merge(model, law, chain, room, draw)
+        return try_split(model, hooks, chain, room, draw)
+    return try_merge(model, hooks, chain, room, draw)

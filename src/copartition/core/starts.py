@@ -9,9 +9,9 @@ import numpy as np
 from copartition.core.clusters import choices, has_room, put_in, reset
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import add_log_prior, exponentiate, forbid, refusal_of, weigh
-from copartition.core.numbers import begin_numbers, draw_numbers, has_numbers
+from copartition.core.hyperparameters import begin_hyperparameters, draw_hyperparameters, has_hyperparameters
 from copartition.core.random import draw, shuffle, uniform
-from copartition.core.state import Chain, Law, Model
+from copartition.core.state import Chain, Hooks, Model
 from copartition.core.status import DONE, FULL
 from copartition.core.types import int1, int64, uint1
 
@@ -35,7 +35,7 @@ def draw_simple(model, random):
 
 @inner
 def weigh_by_prior(model, chain, n_choices, simple, n):
-    """Leave the law of the next point of a growing partition in the weights, data aside; return their sum.
+    """Leave the distribution of the next point of a growing partition in the weights, data aside; return their sum.
 
     The tables of the model hold for all points at once. Point by point, the prior must be one whose weights do not
     depend on the number of points: a row of ``Model.mixing``, if there is one.
@@ -57,11 +57,11 @@ def weigh_by_prior(model, chain, n_choices, simple, n):
 
 
 @outline
-def fill_in_sequence(model, law, chain, random, order):
+def fill_in_sequence(model, hooks, chain, random, order):
     """Put all points that are in no cluster into clusters one by one, in a random order; return a status.
 
-    Each is drawn from its conditional law given those before it. `order` is scratch; its first entry says where it
-    stopped.
+    Each is drawn from its conditional distribution given those before it. `order` is scratch; its first entry says
+    where it stopped.
     """
     shuffle(order, random)
     for position in range(len(order)):
@@ -71,16 +71,16 @@ def fill_in_sequence(model, law, chain, random, order):
         if not has_room(model, chain):
             return FULL
         n_choices = choices(model, chain)
-        total = weigh(model, law, chain, n_choices, n)
+        total = weigh(model, hooks, chain, n_choices, n)
         if not total > 0.0:
             order[0] = n
             return refusal_of(total)
-        put_in(model, law, chain, n, draw(chain.weights, n_choices, uniform(random) * total))
+        put_in(model, hooks, chain, n, draw(chain.weights, n_choices, uniform(random) * total))
     return DONE
 
 
 @outline
-def fill_by_prior(model, law, chain, random, order):
+def fill_by_prior(model, hooks, chain, random, order):
     """Do the same by the prior alone; a loop of its own, so that a start in sequence compiles nothing of it."""
     shuffle(order, random)
     simple = draw_simple(model, random)
@@ -95,7 +95,7 @@ def fill_by_prior(model, law, chain, random, order):
         if not total > 0.0:
             order[0] = n
             return refusal_of(total)
-        put_in(model, law, chain, n, draw(chain.weights, n_choices, uniform(random) * total))
+        put_in(model, hooks, chain, n, draw(chain.weights, n_choices, uniform(random) * total))
     return DONE
 
 
@@ -108,42 +108,42 @@ def lowest(start):
     return least
 
 
-# begin(model, law, chain, random, start, order) -> status: put a chain at its start.
-begin_signature = int64(Model, Law, Chain, uint1, int1, int1)
+# begin(model, hooks, chain, random, start, order) -> status: put a chain at its start.
+begin_signature = int64(Model, Hooks, Chain, uint1, int1, int1)
 
 
 @hook(begin_signature)
-def begin_at(model, law, chain, random, start, order):
+def begin_at(model, hooks, chain, random, start, order):
     """Put a chain at the partition `start`, where no number is unknown; return a status."""
-    reset(model, law, chain, start)
+    reset(model, hooks, chain, start)
     return DONE
 
 
 @hook(begin_signature)
-def begin_in_sequence(model, law, chain, random, start, order):
+def begin_in_sequence(model, hooks, chain, random, start, order):
     """Put a chain at a partition that is drawn in sequence, where no number is unknown; return a status."""
-    reset(model, law, chain, start)
-    return fill_in_sequence(model, law, chain, random, order)
+    reset(model, hooks, chain, start)
+    return fill_in_sequence(model, hooks, chain, random, order)
 
 
 @hook(begin_signature)
-def begin_drawn(model, law, chain, random, start, order):
+def begin_drawn(model, hooks, chain, random, start, order):
     """Put a chain at its start: the partition `start`, or, where that says so, a random one; return a status.
 
     Numbers that are unknown are drawn given that partition, but not given one cluster, which says too little of them; a
     random one is drawn given where they are at first.
     """
-    if has_numbers(model):
-        begin_numbers(model, law, chain)
-    reset(model, law, chain, start)
+    if has_hyperparameters(model):
+        begin_hyperparameters(model, hooks, chain)
+    reset(model, hooks, chain, start)
     drawn = lowest(start)
     status = DONE
     if drawn == SEQUENTIAL:
-        status = fill_in_sequence(model, law, chain, random, order)
+        status = fill_in_sequence(model, hooks, chain, random, order)
     elif drawn == FROM_PRIOR:
-        status = fill_by_prior(model, law, chain, random, order)
+        status = fill_by_prior(model, hooks, chain, random, order)
     if status != DONE:
         return status
-    if has_numbers(model) and chain.n_clusters[0] > 1:
-        return draw_numbers(model, law, chain, random)
+    if has_hyperparameters(model) and chain.n_clusters[0] > 1:
+        return draw_hyperparameters(model, hooks, chain, random)
     return DONE

@@ -37,7 +37,9 @@ from copartition.core.types import (
 
 
 class Unknown(State):
-    """Numbers of a target that are not known and are drawn along with the partition: see `copartition.core.numbers`.
+    """Numbers of a target that are not known and are drawn along with the partition.
+
+    See `copartition.core.hyperparameters`.
 
     Numbers are drawn group by group. Those of a group on a grid are one number each, of which all values are listed.
 
@@ -53,7 +55,7 @@ class Unknown(State):
     log_priors : float64 array (grids, values)
         Logs of their prior probabilities, which sum to 1.
     weights : float64 array (values)
-        The conditional law of the number at hand, one weight a value, not normalised.
+        The conditional distribution of the number at hand, one weight a value, not normalised.
     raw : float64 array, two-dimensional
         Points as they are before numbers say how they are to be shifted and scaled; the target's own business.
     prior_tables : float64 array (values, columns)
@@ -71,7 +73,9 @@ class Unknown(State):
 
 
 class Model(State):
-    """What a target's functions read. Where numbers are unknown every chain has one of its own, else nobody changes it.
+    """What a target's functions read.
+
+    Where hyperparameters are unknown every chain has one of its own, else nobody changes it.
 
     Attributes
     ----------
@@ -93,7 +97,7 @@ class Model(State):
     n_summed : int
         How many columns of `points` are summed.
     n_kept : int
-        How many numbers of its own the target keeps for a cluster, see `Law`; 0 if it keeps none.
+        How many numbers of its own the target keeps for a cluster, see `Hooks`; 0 if it keeps none.
     n_scratch : int
         How many numbers of scratch it wants.
     mixing : float64 array (any number, 3)
@@ -106,8 +110,8 @@ class Model(State):
     constant : float64 array (2)
         What the target's functions leave out of the log density of a point all cells of which are there, the same for
         all clusters; and what they leave out of the log density of all data.
-    numbers : float64 array
-        The present values of numbers that are unknown.
+    hyperparameters : float64 array
+        The present values of hyperparameters that are unknown.
     unknown : Unknown
         How these are drawn.
     counts_between : int
@@ -132,7 +136,7 @@ class Model(State):
     log_grown: Float1
     power: float
     constant: Float1
-    numbers: Float1
+    hyperparameters: Float1
     unknown: Unknown
     counts_between: int
     kinds: Int1
@@ -151,7 +155,7 @@ class Chain(State):
     sums : float64 array (capacity, n_summed)
         Sum of the first columns of ``Model.points`` over each cluster.
     weights : float64 array (capacity)
-        The conditional law of the point at hand, one number a choice, not normalised.
+        The conditional distribution of the point at hand, one number a choice, not normalised.
     total : float64 array (1)
         The sum of these weights.
     slots : int64 array (capacity)
@@ -215,21 +219,22 @@ enter_signature = void(Model, Chain, int64, int64)
 # leave(model, chain, k, n) -> whether what is kept for k has lost digits and is to be built anew: n has left.
 leave_signature = int64(Model, Chain, int64, int64)
 
-# weigh_number(model, chain, group): write the log density of the data for every value of the group's grid into
+# weigh_hyperparameter(model, chain, group): write the log density of the data for every value of the group's grid into
 # model.unknown.weights, given the partition and all other numbers.
-weigh_number_signature = void(Model, Chain, int64)
+weigh_hyperparameter_signature = void(Model, Chain, int64)
 
-# draw_numbers(model, chain, group, random): draw the numbers of a group given the partition and all other numbers.
-draw_numbers_signature = void(Model, Chain, int64, uint1)
+# draw_hyperparameters(model, chain, group, random): draw the numbers of a group given the partition and all other
+# numbers.
+draw_hyperparameters_signature = void(Model, Chain, int64, uint1)
 
-# log_density_of_numbers(model, chain, group, values) -> the log density of that draw.
-log_density_of_numbers_signature = float64(Model, Chain, int64, float1)
+# log_density_of_hyperparameters(model, chain, group, values) -> the log density of that draw.
+log_density_of_hyperparameters_signature = float64(Model, Chain, int64, float1)
 
 # renew(model, chain): numbers have been drawn; bring what depends on them up to date.
 renew_signature = void(Model, Chain)
 
 
-class Law(State):
+class Hooks(State):
     """The compiled functions of a target, by which all others know it.
 
     Attributes
@@ -249,8 +254,8 @@ class Law(State):
         its first point, when a point joins, when one leaves; see `copartition.Keeping`.
     keeps : int
         Whether the target gives these.
-    weigh_number, draw_numbers, log_density_of_numbers, renew : functions
-        How numbers that are unknown are drawn; see `copartition.Unknowns`.
+    weigh_hyperparameter, draw_hyperparameters, log_density_of_hyperparameters, renew : functions
+        How hyperparameters that are unknown are drawn; see `copartition.Unknowns`.
     """
 
     log_predictive: Annotated[Any, Function(log_predictive_signature)]
@@ -262,9 +267,9 @@ class Law(State):
     enter: Annotated[Any, Function(enter_signature)]
     leave: Annotated[Any, Function(leave_signature)]
     keeps: int
-    weigh_number: Annotated[Any, Function(weigh_number_signature)]
-    draw_numbers: Annotated[Any, Function(draw_numbers_signature)]
-    log_density_of_numbers: Annotated[Any, Function(log_density_of_numbers_signature)]
+    weigh_hyperparameter: Annotated[Any, Function(weigh_hyperparameter_signature)]
+    draw_hyperparameters: Annotated[Any, Function(draw_hyperparameters_signature)]
+    log_density_of_hyperparameters: Annotated[Any, Function(log_density_of_hyperparameters_signature)]
     renew: Annotated[Any, Function(renew_signature)]
 
 
@@ -275,9 +280,9 @@ class Room(State):
     """What a move works with: its settings and room for it. Each kind of move has a room of its own kind."""
 
 
-# move(model, law, chain, room, i, j, u, key) -> what became of it: the split-merge move of points i and j, a uniform
+# move(model, hooks, chain, room, i, j, u, key) -> what became of it: the split-merge move of points i and j, a uniform
 # number u, and bits from which all points get theirs.
-move_signature = int64(Model, Law, Chain, Room, int64, int64, float64, uint64)
+move_signature = int64(Model, Hooks, Chain, Room, int64, int64, float64, uint64)
 
 
 class SplitMerge(Room):
@@ -505,7 +510,7 @@ class Pair(State):
     ----------
     x, y : Chain
     model_x, model_y : Model
-        What the target's functions read for each of them: the same, but where numbers are unknown.
+        What the target's functions read for each of them: the same, but where hyperparameters are unknown.
     overlaps : Overlaps
         Numbers of points in common.
     distance : int64 array (1)
@@ -581,16 +586,16 @@ class Rule(State):
 STEPS, MOVE, PLACE = 0, 1, 2
 UPDATES_A_CALL = 1 << 16
 
-# alone(model, law, chain, room, random, progress) -> status: go on with a move of one chain.
-alone_signature = int64(Model, Law, Chain, Room, uint1, int1)
+# alone(model, hooks, chain, room, random, progress) -> status: go on with a move of one chain.
+alone_signature = int64(Model, Hooks, Chain, Room, uint1, int1)
 
-# together(law, pair, room, rule, random, progress) -> status: go on with a move of two chains.
-together_signature = int64(Law, Pair, Room, Rule, uint1, int1)
+# together(distribution, pair, room, rule, random, progress) -> status: go on with a move of two chains.
+together_signature = int64(Hooks, Pair, Room, Rule, uint1, int1)
 
 
 def move_signatures(room: type[Room]) -> tuple[Any, Any]:
     """Return the signatures of the two functions of a move with a room of this kind."""
-    return int64(Model, Law, Chain, room, uint1, int1), int64(Law, Pair, room, Rule, uint1, int1)
+    return int64(Model, Hooks, Chain, room, uint1, int1), int64(Hooks, Pair, room, Rule, uint1, int1)
 
 
 class Stepper(State):
@@ -633,8 +638,8 @@ class Coupled(State):
 
 FUNCTIONALS = 4  # in one run, at most
 
-# evaluate(model, chain, law, parameters, out): see `copartition.functionals`.
-functional_signature = void(Model, Chain, Law, float1, float1)
+# evaluate(model, chain, hooks, parameters, out): see `copartition.functionals`.
+functional_signature = void(Model, Chain, Hooks, float1, float1)
 
 
 class Functionals(State):

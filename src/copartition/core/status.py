@@ -14,6 +14,6 @@ ASKING = 5  # functionals written in Python are to be evaluated
 DIARY_FULL = 6  # what was written down is to be taken out
 JOINED = 7  # two chains are about to run together, and it was asked to be told
 RECORD_FULL = 8  # there is no room for more clusterings that are to be recorded
-NO_NUMBER = 9  # there is no law for a number that is to be drawn
+NO_HYPERPARAMETER = 9  # there is no distribution for a number that is to be drawn
 PAUSED = 10  # nothing is needed: it has worked for a while, and whoever wants to interrupt it can
 ATOMS_FULL = 11  # there is no room for more clusterings that are to be kept

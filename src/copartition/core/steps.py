@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from copartition.core.books import have_met, recount_pair
 from copartition.core.clusters import choices, put_in, rebuild_if_due, take_out
 from copartition.core.compiling import inner, kernel
 from copartition.core.conditional import weigh
-from copartition.core.numbers import renew_all
+from copartition.core.hyperparameters import renew_all
+from copartition.core.overlaps import have_met, recount_pair
 from copartition.core.split_merge import grow
 from copartition.core.starts import begin_at, begin_signature
 from copartition.core.state import (
@@ -23,7 +23,7 @@ from copartition.core.state import (
     UPDATES_A_CALL,
     Chain,
     Coupled,
-    Law,
+    Hooks,
     Model,
     Pair,
     Stepper,
@@ -42,31 +42,31 @@ def last_step(n_points, progress, steps):
 
 
 @inner
-def step_alone(model, law, chain, stepper, random, progress):
+def step_alone(model, hooks, chain, stepper, random, progress):
     """Go on with a step of one chain; return a status."""
     while progress[MOVE] < stepper.count:
         i = progress[MOVE]
-        status = stepper.moves[i](model, law, chain, stepper.rooms[i], random, progress)
+        status = stepper.moves[i](model, hooks, chain, stepper.rooms[i], random, progress)
         if status != DONE:
             return status
         progress[PLACE] = 0
         progress[MOVE] += 1
         if progress[MOVE] == stepper.rebuilt_after:
-            rebuild_if_due(model, law, chain)
+            rebuild_if_due(model, hooks, chain)
     progress[MOVE] = 0
     progress[STEPS] += 1
     return DONE
 
 
-@kernel(int64(Model, Law, Chain, Stepper, uint1, int1, int64))
-def make_steps(model, law, chain, stepper, random, progress, steps):
+@kernel(int64(Model, Hooks, Chain, Stepper, uint1, int1, int64))
+def make_steps(model, hooks, chain, stepper, random, progress, steps):
     """Go on with one chain until it has finished `steps` steps; return a status.
 
     Changed in place: `chain`, the state of the random numbers `random`, `progress`.
     """
     end = last_step(len(chain.labels), progress, steps)
     while progress[STEPS] < end:
-        status = step_alone(model, law, chain, stepper, random, progress)
+        status = step_alone(model, hooks, chain, stepper, random, progress)
         if status != DONE:
             return status
     return DONE if end == steps else PAUSED
@@ -80,8 +80,8 @@ class Recorder(State):
     rows: Float2
 
 
-@kernel(int64(Model, Law, Chain, Stepper, uint1, int1, Recorder))
-def make_recorded_steps(model, law, chain, stepper, random, progress, recorder):
+@kernel(int64(Model, Hooks, Chain, Stepper, uint1, int1, Recorder))
+def make_recorded_steps(model, hooks, chain, stepper, random, progress, recorder):
     """Go on with one chain for as many steps as there are rows to be filled; return a status.
 
     Changed in place: `chain`, `random`, `progress`, and the rows, the t-th of which gets the functional after step
@@ -90,28 +90,28 @@ def make_recorded_steps(model, law, chain, stepper, random, progress, recorder):
     rows = recorder.rows
     end = last_step(len(chain.labels), progress, len(rows))
     while progress[STEPS] < end:
-        status = step_alone(model, law, chain, stepper, random, progress)
+        status = step_alone(model, hooks, chain, stepper, random, progress)
         if status != DONE:
             return status
-        recorder.evaluate(model, chain, law, recorder.parameters, rows[progress[STEPS] - 1])
+        recorder.evaluate(model, chain, hooks, recorder.parameters, rows[progress[STEPS] - 1])
     return DONE if end == len(rows) else PAUSED
 
 
-@kernel(int64(Function(begin_signature), Model, Law, Chain, uint1, int1, int1))
-def begin_chain(begin, model, law, chain, random, start, order):
+@kernel(int64(Function(begin_signature), Model, Hooks, Chain, uint1, int1, int1))
+def begin_chain(begin, model, hooks, chain, random, start, order):
     """Put a chain at its start, by one of the functions of `copartition.core.starts`; return a status."""
-    return begin(model, law, chain, random, start, order)
+    return begin(model, hooks, chain, random, start, order)
 
 
-@kernel(float64(Model, Law, Chain, int64))
-def conditional_law(model, law, chain, n):
-    """Take point n out and leave its conditional law in ``chain.weights``; return the sum of the weights."""
+@kernel(float64(Model, Hooks, Chain, int64))
+def conditional_distribution(model, hooks, chain, n):
+    """Take point n out and leave its conditional distribution in ``chain.weights``; return the sum of the weights."""
     take_out(model, chain, n)
-    return weigh(model, law, chain, choices(model, chain), n)
+    return weigh(model, hooks, chain, choices(model, chain), n)
 
 
-@kernel(int64(Model, Law, Chain, float2))
-def conditional_probabilities(model, law, chain, table):
+@kernel(int64(Model, Hooks, Chain, float2))
+def conditional_probabilities(model, hooks, chain, table):
     """Write the conditional distribution of every point given all others; return the first that has none, or -1.
 
     Entry (n, s) of the table is the probability that point n joins the cluster in slot s. For a point that is alone its
@@ -123,77 +123,77 @@ def conditional_probabilities(model, law, chain, table):
     for n in range(len(chain.labels)):
         take_out(model, chain, n)
         n_choices = choices(model, chain)
-        total = weigh(model, law, chain, n_choices, n)
+        total = weigh(model, hooks, chain, n_choices, n)
         if not total > 0.0:
             return n
         for s in range(table.shape[1]):
             table[n, s] = 0.0
         for k in range(n_choices):
             table[n, chain.slots[k]] = chain.weights[k] / total
-        put_in(model, law, chain, n, chain.holder[0])
+        put_in(model, hooks, chain, n, chain.holder[0])
     return -1
 
 
-@kernel(void(Model, Law, Chain, int64, int64))
-def log_weights(model, law, chain, n_choices, n):
+@kernel(void(Model, Hooks, Chain, int64, int64))
+def log_weights(model, hooks, chain, n_choices, n):
     """Leave in ``chain.weights`` what the target says of point n, prior aside."""
-    law.log_predictive(model, chain, n_choices, n)
+    hooks.log_predictive(model, chain, n_choices, n)
 
 
-@kernel(float64(Model, Law, Chain, int64, int64, int64))
-def merge_and_odds(model, law, chain, a, b, n):
+@kernel(float64(Model, Hooks, Chain, int64, int64, int64))
+def merge_and_odds(model, hooks, chain, a, b, n):
     """Return the `log_odds` of point n in clusters a and b; for no point (-1), the `log_merge` of the two."""
     if n < 0:
-        return law.log_merge(model, chain, a, b)
-    return law.log_odds(model, chain, a, b, n)
+        return hooks.log_merge(model, chain, a, b)
+    return hooks.log_odds(model, chain, a, b, n)
 
 
-def reset_chain(model: Model, law: Law, chain: Chain, labels: np.ndarray) -> None:
+def reset_chain(model: Model, hooks: Hooks, chain: Chain, labels: np.ndarray) -> None:
     """Put a chain at a partition; negative labels for points in no cluster."""
-    begin_chain(begin_at, model, law, chain, np.zeros(4, dtype=np.uint64), labels, labels)
+    begin_chain(begin_at, model, hooks, chain, np.zeros(4, dtype=np.uint64), labels, labels)
 
 
-@kernel(void(Model, Law, Chain))
-def renew_model(model, law, chain):
+@kernel(void(Model, Hooks, Chain))
+def renew_model(model, hooks, chain):
     """Bring what depends on the numbers of a model up to date; the chain is in no partition."""
-    renew_all(model, law, chain)
+    renew_all(model, hooks, chain)
 
 
-@kernel(void(Model, Law, Chain, int64, int64))
-def grow_row(model, law, chain, n, k):
+@kernel(void(Model, Hooks, Chain, int64, int64))
+def grow_row(model, hooks, chain, n, k):
     """Add point n to a row of growing clusters, see `copartition.core.split_merge`."""
-    grow(model, law, chain, n, k, law.keeps)
+    grow(model, hooks, chain, n, k, hooks.keeps)
 
 
-@kernel(void(Model, Law, Chain, Function(functional_signature), float1, float1))
-def evaluate_chain(model, law, chain, evaluate, parameters, out):
+@kernel(void(Model, Hooks, Chain, Function(functional_signature), float1, float1))
+def evaluate_chain(model, hooks, chain, evaluate, parameters, out):
     """Write the value of one functional of one chain to `out`."""
-    evaluate(model, chain, law, parameters, out)
+    evaluate(model, chain, hooks, parameters, out)
 
 
 # --- two chains ------------------------------------------------------------------------------------------------------
 
 
 @inner
-def step_together(law, pair, stepper, coupled, random, progress):
+def step_together(hooks, pair, stepper, coupled, random, progress):
     """Go on with a step of both chains; return a status."""
     while progress[MOVE] < stepper.count:
         i = progress[MOVE]
-        status = coupled.moves[i](law, pair, stepper.rooms[i], coupled.rule, random, progress)
+        status = coupled.moves[i](hooks, pair, stepper.rooms[i], coupled.rule, random, progress)
         if status != DONE:
             return status
         progress[PLACE] = 0
         progress[MOVE] += 1
         if progress[MOVE] == stepper.rebuilt_after:
-            rebuild_if_due(pair.model_x, law, pair.x)
-            rebuild_if_due(pair.model_y, law, pair.y)
+            rebuild_if_due(pair.model_x, hooks, pair.x)
+            rebuild_if_due(pair.model_y, hooks, pair.y)
     progress[MOVE] = 0
     progress[STEPS] += 1
     return DONE
 
 
-@kernel(int64(Law, Pair, Stepper, Coupled, uint1, int1, int64))
-def make_coupled_steps(law, pair, stepper, coupled, random, progress, steps):
+@kernel(int64(Hooks, Pair, Stepper, Coupled, uint1, int1, int64))
+def make_coupled_steps(hooks, pair, stepper, coupled, random, progress, steps):
     """Go on with two chains together until they meet or have finished `steps` steps; return a status.
 
     Changed in place: `pair`, `random`, `progress`.
@@ -202,7 +202,7 @@ def make_coupled_steps(law, pair, stepper, coupled, random, progress, steps):
     while not have_met(pair) or progress[MOVE] + progress[PLACE] > 0:
         if progress[STEPS] == end:
             return DONE if end == steps else PAUSED
-        status = step_together(law, pair, stepper, coupled, random, progress)
+        status = step_together(hooks, pair, stepper, coupled, random, progress)
         if status != DONE:
             return status
     return DONE

@@ -1,8 +1,8 @@
 """Gibbs sweeps: of one chain, and of two chains together.
 
-A sweep visits the points in order. Each is taken out of its cluster and put back by its conditional law given all the
-others (Section 2.1 of the paper). In a coupled sweep both chains do this for the same point at the same time; the
-first chooses by its own law, and a coupling says what the second does (Algorithm 1 of the paper).
+A sweep visits the points in order. Each is taken out of its cluster and put back by its conditional distribution given
+all the others (Section 2.1 of the paper). In a coupled sweep both chains do this for the same point at the same time;
+the first chooses by its own distribution, and a coupling says what the second does (Algorithm 1 of the paper).
 
 A sweep stops where it needs Python's help and says why (`copartition.core.status`). ``progress[PLACE]`` then holds the
 point at hand, from which the sweep goes on.
@@ -10,11 +10,11 @@ point at hand, from which the sweep goes on.
 
 from __future__ import annotations
 
-from copartition.core.books import put_into_both, take_out_of_both
 from copartition.core.clusters import choices, has_room, put_in, take_out
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.matching import join, match_clusters
+from copartition.core.overlaps import put_into_both, take_out_of_both
 from copartition.core.random import draw, uniform
 from copartition.core.state import PLACE, UPDATES_A_CALL, Room, move_signatures
 from copartition.core.status import DONE, FULL, PAUSED, WRONG_PARTNER
@@ -29,26 +29,26 @@ alone_signature, together_signature = move_signatures(Room)
 
 
 @inner
-def update_chain(model, law, chain, random, n):
-    """Take point n out and put it back by its conditional law; return a status."""
+def update_chain(model, hooks, chain, random, n):
+    """Take point n out and put it back by its conditional distribution; return a status."""
     if not has_room(model, chain):
         return FULL
     take_out(model, chain, n)
     n_choices = choices(model, chain)
-    total = weigh(model, law, chain, n_choices, n)
+    total = weigh(model, hooks, chain, n_choices, n)
     if not total > 0.0:
         return refusal_of(total)
     k = draw(chain.weights, n_choices, uniform(random) * total)
-    put_in(model, law, chain, n, k)
+    put_in(model, hooks, chain, n, k)
     return DONE
 
 
 @outline
-def sweep_chain(model, law, chain, random, progress):
+def sweep_chain(model, hooks, chain, random, progress):
     """Go on with a sweep of one chain; return a status."""
     end = min(progress[PLACE] + UPDATES_A_CALL, len(chain.labels))
     for n in range(progress[PLACE], end):
-        status = update_chain(model, law, chain, random, n)
+        status = update_chain(model, hooks, chain, random, n)
         if status != DONE:
             progress[PLACE] = n
             return status
@@ -57,9 +57,9 @@ def sweep_chain(model, law, chain, random, progress):
 
 
 @hook(alone_signature)
-def sweep_alone(model, law, chain, room, random, progress):
+def sweep_alone(model, hooks, chain, room, random, progress):
     """A sweep, as a move of one chain."""
-    return sweep_chain(model, law, chain, random, progress)
+    return sweep_chain(model, hooks, chain, random, progress)
 
 
 # --- two chains ------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def keep_matched(model, pair, x, y, n):
 
 
 @inner
-def update_pair(model, law, pair, x, y, rule, random, n):
+def update_pair(model, hooks, pair, x, y, rule, random, n):
     """Take point n out of both chains and put it back by the coupling; return a status."""
     if not (has_room(model, x) and has_room(model, y)):
         return FULL
@@ -91,7 +91,7 @@ def update_pair(model, law, pair, x, y, rule, random, n):
     take_out_of_both(pair, x, y, matching, n)
     if matching:
         keep_matched(model, pair, x, y, n)
-    status = weigh_both(pair, law, x, y, n)
+    status = weigh_both(pair, hooks, x, y, n)
     if status != DONE:
         return status
     n_x, n_y = choices(model, x), choices(model, y)
@@ -103,16 +103,16 @@ def update_pair(model, law, pair, x, y, rule, random, n):
         j = rule.partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
         if not 0 <= j < n_y or y.weights[j] == 0.0:
             return WRONG_PARTNER
-    put_into_both(model, law, pair, x, y, matching, n, (i, j))
+    put_into_both(model, hooks, pair, x, y, matching, n, (i, j))
     return DONE
 
 
 @outline
-def sweep_pair(model, law, pair, x, y, rule, random, progress):
+def sweep_pair(model, hooks, pair, x, y, rule, random, progress):
     """Go on with a sweep of both chains, point by point; return a status."""
     end = min(progress[PLACE] + UPDATES_A_CALL, len(x.labels))
     for n in range(progress[PLACE], end):
-        status = update_pair(model, law, pair, x, y, rule, random, n)
+        status = update_pair(model, hooks, pair, x, y, rule, random, n)
         if status != DONE:
             progress[PLACE] = n
             return status
@@ -121,8 +121,8 @@ def sweep_pair(model, law, pair, x, y, rule, random, progress):
 
 
 @hook(together_signature)
-def sweep_together(law, pair, room, rule, random, progress):
+def sweep_together(hooks, pair, room, rule, random, progress):
     """A sweep point by point, as a move of two chains."""
     if progress[PLACE] == 0:
         pair.due[0] = 0  # what was matched in the last sweep is of no use
-    return sweep_pair(pair.model_x, law, pair, pair.x, pair.y, rule, random, progress)
+    return sweep_pair(pair.model_x, hooks, pair, pair.x, pair.y, rule, random, progress)

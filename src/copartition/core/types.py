@@ -1,15 +1,15 @@
 """What kernels work on: kinds of arguments, signatures, and states, which are groups of arrays passed by reference.
 
 A `State` is a class whose fields are annotated with what is defined here, with ``int``, ``float`` or another state. To
-machine code it is the address of a *block* of 64-bit words, laid out here and read by `copartition.core.references`:
+machine code it is the address of a *frame* of 64-bit words, laid out here and read by `copartition.core.references`:
 
     a whole number or a float      one word
     an array                       its address, then its shape
     a function                     its address; 0 if there is none
-    another state                  the address of its block
+    another state                  the address of its frame
     a table of functions or states the address of a list of such addresses, then its length
 
-A block is written once, when a kernel first needs it, and never changes: what changes is inside arrays. A number that
+A frame is written once, when a kernel first needs it, and never changes: what changes is inside arrays. A number that
 changes is an array of length one. So a kernel is handed a few addresses, however large its states are.
 
 Nothing here needs Numba, which is imported only if something has to be compiled.
@@ -111,7 +111,7 @@ class State:
 
     @property
     def address(self) -> int:
-        """Where the block is that machine code reads."""
+        """Where the frame is that machine code reads."""
         packed = self.__dict__.get("_packed")
         if packed is None:
             # The first one stays, for good, if several threads are at it: others may have its address by then.
@@ -120,7 +120,7 @@ class State:
 
 
 def _pack(state: State) -> tuple[int, Any]:
-    """Return the address of a block, and what must be kept as long as it is used."""
+    """Return the address of a frame, and what must be kept as long as it is used."""
     words: list[int | float] = []
     form: list[str] = []
     kept: list[Any] = []
@@ -128,8 +128,8 @@ def _pack(state: State) -> tuple[int, Any]:
     for name, kind in fields_of(own).items():
         words += words_of(kind, getattr(state, name), kept)
         form.append(FORMS.get(kind, "q" * width_of(kind)))
-    block = np.frombuffer(bytearray(struct.pack("=" + "".join(form), *words) or bytes(8)), dtype=np.int64)
-    return block.ctypes.data, (block, kept)
+    frame = np.frombuffer(bytearray(struct.pack("=" + "".join(form), *words) or bytes(8)), dtype=np.int64)
+    return frame.ctypes.data, (frame, kept)
 
 
 FORMS = {float64: "d", uint64: "Q"}
@@ -158,7 +158,7 @@ def width_of(kind: Any) -> int:
 
 @cache
 def places_of(state: Any) -> dict[str, tuple[int, Any]]:
-    """Return where the fields of a state are in its block, and their kinds."""
+    """Return where the fields of a state are in its frame, and their kinds."""
     places, place = {}, 0
     for name, kind in fields_of(state).items():
         places[name] = (place, kind)
@@ -224,7 +224,7 @@ def checked(function: Any, signature: Signature) -> Any:
 
 
 def packer_of(signature: Signature) -> Callable[..., bytes]:
-    """Return the function that packs the arguments of a function into one block, as bytes."""
+    """Return the function that packs the arguments of a function into one frame, as bytes."""
     kinds = signature.arguments
     pack = struct.Struct("=" + "".join(FORMS.get(kind, "q" * width_of(kind)) for kind in kinds)).pack
 

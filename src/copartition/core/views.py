@@ -1,6 +1,6 @@
 """How compiled functions of this package see arrays, and how they count.
 
-An array is a `View`, an address and a shape, or, if it is a field of a state, an `InBlock`: the place in the block
+An array is a `View`, an address and a shape, or, if it is a field of a state, an `InFrame`: the place in the frame
 where these are, which are loaded when they are needed. An index is not negative, and not checked (but with
 ``NUMBA_BOUNDSCHECK=1``, where a wrong one is named and ends the process). That is a fifth of the code that Numba makes
 of an array, and loops run on vector registers that did not before.
@@ -25,9 +25,9 @@ WORD, HALF = ir.IntType(64), ir.IntType(32)
 CHECKS_BOUNDS = setting("BOUNDSCHECK") not in ("", "0")
 
 
-def word(builder: Any, block: Any, place: int, kind: Any = WORD) -> Any:
-    """Load a word of a block."""
-    pointer = builder.gep(block, [ir.Constant(HALF, place)], inbounds=True) if place else block
+def word(builder: Any, frame: Any, place: int, kind: Any = WORD) -> Any:
+    """Load a word of a frame."""
+    pointer = builder.gep(frame, [ir.Constant(HALF, place)], inbounds=True) if place else frame
     return constant(builder, builder.load(pointer if kind == WORD else builder.bitcast(pointer, kind.as_pointer())))
 
 
@@ -59,20 +59,20 @@ class View(types.Type):
         return Conversion.safe if same and type(self) is View else None
 
 
-class InBlock(View):
+class InFrame(View):
     """An array that is a field of a state: the address of the words with its address and its shape."""
 
     def __init__(self, dtype: Any, ndim: int) -> None:
         self.dtype, self.ndim = dtype, ndim
-        types.Type.__init__(self, name=f"InBlock({dtype}, {ndim})")
+        types.Type.__init__(self, name=f"InFrame({dtype}, {ndim})")
 
     def can_convert_to(self, _typing: Any, other: Any) -> Any:
         """Tell that it can be had as a view."""
         return Conversion.safe if type(other) is View and (other.dtype, other.ndim) == (self.dtype, self.ndim) else None
 
 
-@register_model(InBlock)
-class _InBlockModel(models.PrimitiveModel):
+@register_model(InFrame)
+class _InFrameModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, WORD.as_pointer())
 
@@ -101,7 +101,7 @@ def array_of(context: Any, builder: Any, kind: Any, view: Any) -> Any:
     return value
 
 
-@lower_cast(InBlock, View)
+@lower_cast(InFrame, View)
 def _as_view(context: Any, builder: Any, _from: Any, to: Any, value: Any) -> Any:
     own = context.get_value_type(to)
     return struct(builder, own, [word(builder, value, i, element) for i, element in enumerate(own.elements)])
@@ -121,14 +121,14 @@ TWO = types.UniTuple(types.int64, 2)
 
 def _data(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Return where the numbers of an array are."""
-    if isinstance(kind, InBlock):
+    if isinstance(kind, InFrame):
         return word(builder, value, 0, context.get_data_type(kind.dtype).as_pointer())
     return builder.extract_value(value, 0)
 
 
 def _count(builder: Any, kind: Any, value: Any, axis: int = 0) -> Any:
     """Return how many there are along an axis."""
-    if isinstance(kind, InBlock):
+    if isinstance(kind, InFrame):
         return word(builder, value, 1 + axis)
     return builder.extract_value(value, 1 + axis)
 

@@ -7,36 +7,37 @@ agree. Here both chains make *the same sweep* with the largest probability that 
 (`copartition.core.matching`), the others names of their own, and a cluster that is opened later gets a new name,
 the same in both chains. The path of a chain is the list of names that its points get, one after another. It says all
 about the partition after the sweep, because by then every point has been placed: chains that take the same path have
-met. Each chain has a law on paths, the product of its conditional laws; write P for that of x and Q for that of y.
+met. Each chain has a distribution on paths, the product of its conditional distributions; write P for that of x and Q
+for that of y.
 
 **Together.** While both are on the same path, let P and Q be the probabilities of the path so far and ``rho = Q / P``.
 The chains go on together to name c with probability ``min(P p_c, Q q_c) / min(P, Q)``, where p and q are the
-conditional laws of the next point. By induction they are together on a path with probability ``min(P, Q)`` exactly.
-No coupling can do better.
+conditional distributions of the next point. By induction they are together on a path with probability ``min(P, Q)``
+exactly. No coupling can do better.
 
 **Parted.** With what is left, x goes to c with a probability proportional to ``(P p_c - Q q_c)+ = P (p_c - rho q_c)+``.
 And so it goes on: a parted x must make up for exactly the paths on which the chains are not together often enough, and
 ``min(P, Q)`` together plus ``(P - Q)+`` parted is P. That takes knowing q along the path of x: a *shadow* of y is
 dragged along it, and a shadow of x along the path of y. When rho is next to nothing the shadow is dropped.
 
-The two parted draws are coupled with each other like any others, by the coupling's own function, on the laws
+The two parted draws are coupled with each other like any others, by the coupling's own function, on the distributions
 ``(p - rho q)+`` and its counterpart.
 
-Laws are right **at the end of a sweep**, not inside it: given the past of the sweep, a parted chain does not follow its
-conditional law. Functionals are evaluated at the ends of sweeps, and whether a sweep is coupled as a whole depends on
-the two partitions before it only.
+Distributions are right **at the end of a sweep**, not inside it: given the past of the sweep, a parted chain does not
+follow its conditional distribution. Functionals are evaluated at the ends of sweeps, and whether a sweep is coupled as
+a whole depends on the two partitions before it only.
 """
 
 from __future__ import annotations
 
 import math
 
-from copartition.core.books import put_into_both, take_out_of_both
 from copartition.core.clusters import choices, copy_array, copy_chain, has_room, put_in
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
 from copartition.core.exponential import LOWEST
 from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
+from copartition.core.overlaps import put_into_both, take_out_of_both
 from copartition.core.random import draw, uniform
 from copartition.core.state import PLACE, UPDATES_A_CALL
 from copartition.core.status import DONE, FULL, PAUSED, WRONG_PARTNER
@@ -64,13 +65,13 @@ def choose_phase(model, pair, rule):
 
 
 @inner
-def step_together(model, law, pair, x, y, rule, random, n):
+def step_together(model, hooks, pair, x, y, rule, random, n):
     """Place point n while both chains are on the same path; return a status."""
     p = pair
     take_out_of_both(pair, x, y, True, n)
     if model.palette == 0:
         join(p.matched.there, p.matched.back, x.n_clusters[0], y.n_clusters[0])
-    status = weigh_both(pair, law, x, y, n)
+    status = weigh_both(pair, hooks, x, y, n)
     if status != DONE:
         return status
     n_x, total_x, total_y = choices(model, x), x.total[0], y.total[0]
@@ -86,15 +87,18 @@ def step_together(model, law, pair, x, y, rule, random, n):
             level -= min(of_p * p_i, of_q * q_i)
             if level < 0.0:
                 p.ratios[0] = rho * (q_i / p_i)
-                put_into_both(model, law, pair, x, y, True, n, (i, j))
+                put_into_both(model, hooks, pair, x, y, True, n, (i, j))
                 return DONE
     separate(pair, x, y)
-    return place_parted(model, law, pair, x, y, rule, random, n)
+    return place_parted(model, hooks, pair, x, y, rule, random, n)
 
 
 @outline
 def separate(pair, x, y):
-    """Let the chains part at the point at hand, whose laws are in their weights: shadows begin where they are."""
+    """Let the chains part at the point at hand, whose distributions are in their weights.
+
+    Shadows begin where they are.
+    """
     p = pair
     copy_chain(x, pair.shadow_x)
     copy_chain(y, pair.shadow_y)
@@ -110,7 +114,7 @@ def separate(pair, x, y):
 
 
 @outline
-def weigh_shadow(model, law, shadow, names, n, row, died, count):
+def weigh_shadow(model, hooks, shadow, names, n, row, died, count):
     """Take point n out of a shadow, and weigh it; return the sum of its weights.
 
     `names` joins the clusters of the chain that it follows to its own. That chain has `count` clusters left; if `died`,
@@ -122,18 +126,18 @@ def weigh_shadow(model, law, shadow, names, n, row, died, count):
     take_out_of_matched(model, shadow, n, back, there, True)
     if model.palette == 0:
         join(there, back, count, shadow.n_clusters[0])
-    return weigh(model, law, shadow, choices(model, shadow), n)
+    return weigh(model, hooks, shadow, choices(model, shadow), n)
 
 
 @inner
 def leave_remainder(weights, n_choices, total, there, other_weights, other_total, ratio):
-    """Replace a law p, given with its total, by ``(p - ratio q)+``, q being the other law by name; return the sum."""
+    """Replace a distribution p, given with its total, by ``(p - ratio q)+``, q by name; return the sum."""
     left = 0.0
     for k in range(n_choices):
         other = other_weights[there[k]] / other_total if there[k] >= 0 else 0.0
         weights[k] = weights[k] / total - ratio * other
         left += max(0.0, weights[k])
-    # Where the two laws are equal but for rounding errors nothing may be left, and any choice is as good as p.
+    # Where the two distributions are equal but for rounding errors nothing may be left, and any choice is as good as p.
     for k in range(n_choices):
         if left > 0.0:
             weights[k] = max(0.0, weights[k])
@@ -143,7 +147,7 @@ def leave_remainder(weights, n_choices, total, there, other_weights, other_total
 
 
 @inner
-def follow(model, law, shadow, names, n, i, weight, ratio):
+def follow(model, hooks, shadow, names, n, i, weight, ratio):
     """Let a shadow follow a chain that put point n into cluster i; return the new ratio, 0 if the shadow is dropped.
 
     `weight` is what was left of the probability of i, as `leave_remainder` leaves it.
@@ -155,15 +159,17 @@ def follow(model, law, shadow, names, n, i, weight, ratio):
     ratio = other / (weight + other)
     if ratio < NEGLIGIBLE:
         return 0.0
-    put_in(model, law, shadow, n, k)
+    put_in(model, hooks, shadow, n, k)
     return ratio
 
 
 @outline
-def place_parted(model, law, pair, x, y, rule, random, n):
-    """Put point n into both chains by the remainders of their laws, and let the shadows follow; return a status.
+def place_parted(model, hooks, pair, x, y, rule, random, n):
+    """Put point n into both chains by the remainders of their distributions, and let the shadows follow.
 
-    The four laws, of the chains and of their shadows, are in their weights, and the sums in their totals.
+    Return a status.
+
+    The four distributions, of the chains and of their shadows, are in their weights, and the sums in their totals.
     """
     p = pair
     ratios = p.ratios
@@ -181,14 +187,14 @@ def place_parted(model, law, pair, x, y, rule, random, n):
     j = rule.partner(pair, n_x, n_y, total_x, total_y, i, uniform(random))
     if not 0 <= j < n_y or of_y[j] == 0.0:
         return WRONG_PARTNER
-    ratios[0] = follow(pair.model_y, law, shadow_y, names_x, n, i, of_x[i], ratios[0])
-    ratios[1] = follow(pair.model_x, law, shadow_x, names_y, n, j, of_y[j], ratios[1])
-    put_into_both(model, law, pair, x, y, rule.uses_matching > 0, n, (i, j))
+    ratios[0] = follow(pair.model_y, hooks, shadow_y, names_x, n, i, of_x[i], ratios[0])
+    ratios[1] = follow(pair.model_x, hooks, shadow_x, names_y, n, j, of_y[j], ratios[1])
+    put_into_both(model, hooks, pair, x, y, rule.uses_matching > 0, n, (i, j))
     return DONE
 
 
 @outline
-def step_parted(model, law, pair, x, y, rule, random, n):
+def step_parted(model, hooks, pair, x, y, rule, random, n):
     """Place point n after the chains have parted; return a status."""
     p = pair
     shadow_x, shadow_y = pair.shadow_x, pair.shadow_y
@@ -199,27 +205,27 @@ def step_parted(model, law, pair, x, y, rule, random, n):
     if matching:
         keep_matched(model, pair, x, y, n)
     count_x, count_y = x.n_clusters[0], y.n_clusters[0]
-    status = weigh_both(pair, law, x, y, n)
+    status = weigh_both(pair, hooks, x, y, n)
     if status != DONE:
         return status
     p.shadow_x.total[0] = p.shadow_y.total[0] = 1.0
     if p.ratios[0] > 0.0:
         own, names = pair.model_y, pair.names_x
-        p.shadow_y.total[0] = weigh_shadow(own, law, shadow_y, names, n, row_x, count_x < before_x, count_x)
+        p.shadow_y.total[0] = weigh_shadow(own, hooks, shadow_y, names, n, row_x, count_x < before_x, count_x)
     if p.ratios[1] > 0.0:
         own, names = pair.model_x, pair.names_y
-        p.shadow_x.total[0] = weigh_shadow(own, law, shadow_x, names, n, row_y, count_y < before_y, count_y)
+        p.shadow_x.total[0] = weigh_shadow(own, hooks, shadow_x, names, n, row_y, count_y < before_y, count_y)
     for total in (p.shadow_x.total[0], p.shadow_y.total[0]):
         if not total > 0.0:
             return refusal_of(total)
-    return place_parted(model, law, pair, x, y, rule, random, n)
+    return place_parted(model, hooks, pair, x, y, rule, random, n)
 
 
 # --- a sweep ---------------------------------------------------------------------------------------------------------
 
 
 @outline
-def sweep_whole(model, law, pair, x, y, rule, random, progress):
+def sweep_whole(model, hooks, pair, x, y, rule, random, progress):
     """Go on with a sweep of both chains as a whole; return a status."""
     phase = pair.phase
     end = min(progress[PLACE] + UPDATES_A_CALL, len(x.labels))
@@ -229,9 +235,9 @@ def sweep_whole(model, law, pair, x, y, rule, random, progress):
             room = has_room(model, pair.shadow_x) and has_room(model, pair.shadow_y)
         status = FULL
         if room and phase[0] == TOGETHER:
-            status = step_together(model, law, pair, x, y, rule, random, n)
+            status = step_together(model, hooks, pair, x, y, rule, random, n)
         elif room:
-            status = step_parted(model, law, pair, x, y, rule, random, n)
+            status = step_parted(model, hooks, pair, x, y, rule, random, n)
         if status != DONE:
             progress[PLACE] = n
             return status
@@ -240,10 +246,10 @@ def sweep_whole(model, law, pair, x, y, rule, random, progress):
 
 
 @hook(together_signature)
-def sweep_path(law, pair, room, rule, random, progress):
+def sweep_path(hooks, pair, room, rule, random, progress):
     """A sweep, as a move of two chains: as a whole if they are close, else point by point."""
     if progress[PLACE] == 0:
         choose_phase(pair.model_x, pair, rule)
     if pair.phase[0] == POINT_BY_POINT:
-        return sweep_pair(pair.model_x, law, pair, pair.x, pair.y, rule, random, progress)
-    return sweep_whole(pair.model_x, law, pair, pair.x, pair.y, rule, random, progress)
+        return sweep_pair(pair.model_x, hooks, pair, pair.x, pair.y, rule, random, progress)
+    return sweep_whole(pair.model_x, hooks, pair, pair.x, pair.y, rule, random, progress)

@@ -6,11 +6,11 @@ chain y into j with probability ``y.weights[j] / total_y``. A coupling is a comp
     partner(pair, n_x, n_y, total_x, total_y, i, u) -> j
 
 that answers, for the choice i of x and a number u from [0, 1), with the choice of y. It contains no chance itself, and
-it is right if j has the law of y's choice when i has that of x's and u is uniform. ``n_x`` and ``n_y`` are the
+it is right if j has the distribution of y's choice when i has that of x's and u is uniform. ``n_x`` and ``n_y`` are the
 numbers of choices, ``pair`` is a reference to the `copartition.core.state.Pair` (read ``pair.x.weights``).
-A choice of weight 0 is never right. For fixed i, let each j answer to one interval of u: then the law of the coupling
-can be computed exactly, by finding the ends of these intervals, and is, in the tests (`tests/laws.py`).
-`couplings/common.py` is the shortest example.
+A choice of weight 0 is never right. For fixed i, let each j answer to one interval of u: then the distribution of the
+coupling can be computed exactly, by finding the ends of these intervals, and is, in the tests
+(`tests/distributions.py`). `couplings/common.py` is the shortest example.
 """
 
 from __future__ import annotations

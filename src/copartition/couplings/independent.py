@@ -8,7 +8,7 @@ from copartition.couplings.base import Coupling, partner
 
 @partner
 def independent(pair, n_x, n_y, total_x, total_y, i, u):
-    """Return a draw from y's own law."""
+    """Return a draw from y's own distribution."""
     return draw(pair.y.weights, n_y, u * total_y)
 
 

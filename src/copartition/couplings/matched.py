@@ -2,8 +2,9 @@
 
 Before a point is placed, every cluster of x goes with at most one of y, the one with which it has most points in common
 (`copartition.core.matching`), and the new cluster of x with that of y. Both chains take clusters that go with each
-other as often as their laws allow, ``min(p_i, q_j)``. What their laws have left over is placed by the optimal plan
-between the two remainders, as `copartition.couplings.transport` would, and that plan is computed only if it is needed.
+other as often as their distributions allow, ``min(p_i, q_j)``. What their distributions have left over is placed by the
+optimal plan between the two remainders, as `copartition.couplings.transport` would, and that plan is computed only if
+it is needed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def partner_in_remainder(pair, n_x, n_y, total_x, total_y, i, level):
 
 @partner
 def matched(pair, n_x, n_y, total_x, total_y, i, u):
-    """Return the cluster that goes with i with the probability that both laws give them, else one of the remainder."""
+    """Return the cluster that goes with i with the probability that both give them, else one of the remainder."""
     x, y = pair.x.weights, pair.y.weights
     j = pair.matched.there[i]
     mass = x[i] / total_x
@@ -66,7 +67,7 @@ def matched(pair, n_x, n_y, total_x, total_y, i, u):
 class Matched(Coupling):
     """Clusters with the most points in common go together; optimal transport places what is left over.
 
-    Chains meet about as fast as with `Transport`, at less cost. The marginal laws are exact.
+    Chains meet about as fast as with `Transport`, at less cost. The marginal distributions are exact.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from copartition.couplings.base import Coupling, partner
 
 @partner
 def maximal(pair, n_x, n_y, total_x, total_y, i, u):
-    """Return label i with the probability that both laws give it, otherwise a label that y has more often than x."""
+    """Return label i with the probability that both give it, otherwise a label that y has more often than x."""
     x, y = pair.x.weights, pair.y.weights
     level = u * (x[i] / total_x)
     shared = min(x[i] / total_x, y[i] / total_y) if i < n_y else 0.0

@@ -330,7 +330,7 @@ def shift_duals(work, m, top, advantage):
 
 @inner
 def draw_column(work, m, row, u):
-    """Return the column that a uniform number u picks from the law in `row` of the plan."""
+    """Return the column that a uniform number u picks from the distribution in `row` of the plan."""
     w = work
     flow, child, sibling = w.flow, w.child, w.next_sibling
     column = w.parent[row] - m

@@ -3,7 +3,7 @@
 Put point n into cluster i of x and j of y. All that their distance gains over placing it anywhere else, apart from
 terms in i alone or j alone, grows with the number c of points that the two clusters share: by ``g(c + 1) - g(c)``,
 with g(c) = c^2 for the Hamming distance and c log c for the variation of information. So the optimal coupling of the
-two conditional laws (Eq. (3) of the paper) is the transport plan that maximises the mean of that gain.
+two conditional distributions (Eq. (3) of the paper) is the transport plan that maximises the mean of that gain.
 
 Most of the time the plan need not be computed. Call the cell (i, j) *dominant* if its gain is at least the largest
 other gain in its row plus the largest other gain in its column. Gains are never negative, so then
@@ -98,7 +98,7 @@ def load_cells(pair, m, n):
 
 
 @inner
-def load_law(weights, n_choices, total, chosen, probabilities):
+def load_distribution(weights, n_choices, total, chosen, probabilities):
     """Write the choices of positive weight and their probabilities; return their number."""
     count = 0
     for k in range(n_choices):
@@ -276,7 +276,7 @@ def transport(pair, n_x, n_y, total_x, total_y, i, u):
     """Return the choice of y that u picks from row i of the optimal plan."""
     x, y = pair.x.weights, pair.y.weights
     if x[i] == total_x or total_y == 1.0:
-        # One of the laws has a single choice (the largest weight is 1): all couplings are the same.
+        # One of the distributions has a single choice (the largest weight is 1): all couplings are the same.
         return draw(y, n_y, u * total_y)
     mass = x[i] / total_x
     level = u * mass
@@ -284,8 +284,8 @@ def transport(pair, n_x, n_y, total_x, total_y, i, u):
     if j >= 0 and level < y[j] / total_y:
         return j
     w = pair.work
-    m = load_law(x, n_x, total_x, w.rows, w.left_x)
-    n = load_law(y, n_y, total_y, w.columns, w.left_y)
+    m = load_distribution(x, n_x, total_x, w.rows, w.left_x)
+    n = load_distribution(y, n_y, total_y, w.columns, w.left_y)
     j = partner_by_plan(pair, m, n, i, level)
     return j if j >= 0 else draw(y, n_y, u * total_y)
 

@@ -90,9 +90,9 @@ def cells_from_counts(counts: Counts, n_cells: int = 200, n_genes: int = 50, see
 def simulated_counts(n_genes: int = 2000, n_cells: int = 400, n_types: int = 4, seed: int = 0) -> Counts:
     """Return made-up counts: cells of some types, negative binomial.
 
-    Types have weights from a Dirichlet(5) law. A gene has a mean that is log-normal (median 2, log sd 1) and differs
-    between types, for one gene in ten, by a log-normal factor (log sd 0.35). A cell has a log-normal size (log sd 0.3).
-    Counts are negative binomial with that mean and dispersion 0.5, so with variance mean + mean^2 / 2.
+    Types have weights from a Dirichlet(5) distribution. A gene has a mean that is log-normal (median 2, log sd 1) and
+    differs between types, for one gene in ten, by a log-normal factor (log sd 0.35). A cell has a log-normal size (log
+    sd 0.3). Counts are negative binomial with that mean and dispersion 0.5, so with variance mean + mean^2 / 2.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class Agreement:
 
     Attributes
     ----------
-    numbers : int64 array (pairs)
+    indices : int64 array (pairs)
         The replicates that were looked at: the first twenty, at most, that did not meet.
     distances : int64 array (pairs)
         Hamming distance of the two chains at the cap.
@@ -56,7 +56,7 @@ class Agreement:
         Whether log density, number of clusters and co-clustering differ, by the rule above.
     """
 
-    numbers: np.ndarray
+    indices: np.ndarray
     distances: np.ndarray
     log_density: np.ndarray
     n_clusters: np.ndarray
@@ -75,7 +75,7 @@ class Agreement:
     @property
     def verdict(self) -> str:
         """``"chains are in different modes"`` or ``"chains agree, the coupling is slow"``."""
-        return MODES if self.apart >= SHARE * len(self.numbers) else SLOW
+        return MODES if self.apart >= SHARE * len(self.indices) else SLOW
 
     @cached_property
     def rand_of_halves(self) -> float:
@@ -99,7 +99,7 @@ class Agreement:
                 f"log densities differ by {np.median(gap):.1f} within a pair (median; a chain by itself varies by "
                 f"{np.median(self.log_density_sd):.1f})",
             )
-        return f"Of {len(self.numbers)} pairs that were run on, {self.apart} are in different modes: " + ", ".join(
+        return f"Of {len(self.indices)} pairs that were run on, {self.apart} are in different modes: " + ", ".join(
             parts
         )
 
@@ -108,7 +108,7 @@ class Agreement:
         lines.append(f"Consensus of one half of the chains and of the other: adjusted Rand {self.rand_of_halves:.2f}.")
         lines.append(f"{'pair':>6}  {'log density':>21}  {'sd':>6}  {'clusters':>13}  {'Rand':>5}  within  differs in")
         names = ("log density", "clusters", "co-clustering")
-        for i, number in enumerate(self.numbers):
+        for i, number in enumerate(self.indices):
             (a, b), (c, d) = self.log_density[i], self.n_clusters[i]
             what = ", ".join(name for name, is_so in zip(names, self.differs[i], strict=True) if is_so)
             lines.append(
@@ -130,7 +130,7 @@ def agreement_of(e: Replicates) -> Agreement | None:
     last = np.array([course.labels[:, -1] for course in courses])
     halves = (last[0, :1], last[0, 1:]) if len(last) == 1 else tuple(_flat(last[begin::2]) for begin in (0, 1))
     return Agreement(
-        numbers=np.array([one.number for one in pairs]),
+        indices=np.array([one.number for one in pairs]),
         distances=np.array([one.distance for one in pairs]),
         log_density=density,
         n_clusters=clusters,

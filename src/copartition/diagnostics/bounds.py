@@ -1,11 +1,11 @@
 """How far an ordinary chain is from its target after t sweeps, at most, from the meeting times of coupled chains.
 
-The chains X and Y of a pair have the same law, and Y is `lag` sweeps behind X. So the law of X after t sweeps and its
-law after t + lag, t + 2 lag, ... sweeps, and with them the target, differ no more than the two chains do where they are
-still apart (Biswas, Jacob and Vanetti 2019):
+The chains X and Y of a pair have the same distribution, and Y is `lag` sweeps behind X. So the distribution of X after
+t sweeps and its distribution after t + lag, t + 2 lag, ... sweeps, and with them the target, differ no more than the
+two chains do where they are still apart (Biswas, Jacob and Vanetti 2019):
 
-    TV(law of X_t, target) <= E[ max(0, ceil((tau - lag - t) / lag)) ]
-    W1(law of X_t, target) <= E[ sum over j >= 1 of d(X_(t + j lag), Y_(t + (j - 1) lag)) ]
+    TV(distribution of X_t, target) <= E[ max(0, ceil((tau - lag - t) / lag)) ]
+    W1(distribution of X_t, target) <= E[ sum over j >= 1 of d(X_(t + j lag), Y_(t + (j - 1) lag)) ]
 
 Both expectations are estimated by averages over independent pairs.
 
@@ -99,7 +99,7 @@ class SweepsNeeded:
 
 
 def tv_bound(meeting_times: MeetingTimes | Replicates, t: Any, *, level: float = 0.95) -> Bound:
-    """Bound the total variation distance between the law of a chain after t sweeps and the target.
+    """Bound the total variation distance between the distribution of a chain after t sweeps and the target.
 
     Total variation is the largest error in the probability of any event, from 0 to 1; bounds above 1 say nothing.
 
@@ -141,7 +141,7 @@ def tv_bound(meeting_times: MeetingTimes | Replicates, t: Any, *, level: float =
 
 
 def wasserstein_bound(meeting_times: MeetingTimes, t: Any, *, level: float = 0.95) -> Bound:
-    """Bound the Wasserstein distance between the law of a chain after t sweeps and the target.
+    """Bound the Wasserstein distance between the distribution of a chain after t sweeps and the target.
 
     The distance between partitions is the Hamming distance of `hamming_distance`: twice the number of pairs of points
     that one partition joins and the other does not. Divide by N (N - 1) for the share of pairs.

@@ -175,10 +175,12 @@ def _worst(findings: Sequence[Finding]) -> str:
 
 
 def _answer(part: Replicates) -> str:
-    is_law = part.components[0].startswith("P(")  # of which the likeliest is told
-    i = int(np.argmax(part.mean)) if is_law else 0
+    is_distribution = part.components[0].startswith("P(")  # of which the likeliest is told
+    i = int(np.argmax(part.mean)) if is_distribution else 0
     what = (
-        f"posterior probability of {part.components[i][2:-1]}" if is_law else f"posterior mean of {part.components[i]}"
+        f"posterior probability of {part.components[i][2:-1]}"
+        if is_distribution
+        else f"posterior mean of {part.components[i]}"
     )
     if is_variance(part):
         what = f"asymptotic variance of {part.components[i].partition('(')[2][:-1]}"

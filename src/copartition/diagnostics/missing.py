@@ -1,8 +1,9 @@
 """What a cap leaves out of an estimate.
 
 With lag L and a cap of T sweeps, the correction has the differences h(X_t) - h(Y_(t - L)) up to t = T. The two chains
-have the same law, so in expectation these telescope: the truncated estimate has the expectation of h after T - L + 1 to
-T sweeps of an ordinary chain. That is what it is an unbiased estimate of, and its bias is that of a chain so long.
+have the same distribution, so in expectation these telescope: the truncated estimate has the expectation of h after T -
+L + 1 to T sweeps of an ordinary chain. That is what it is an unbiased estimate of, and its bias is that of a chain so
+long.
 
 How far that is from the target nobody knows from pairs that did not meet. But how fast it still changes is known: L
 sweeps more would add differences that are 0 unless the pair is apart at time T, so they would move the expectation by

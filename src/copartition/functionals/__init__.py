@@ -1,6 +1,6 @@
 """What is estimated: functions h of a partition, with one or more components.
 
-A functional is a compiled function ``evaluate(model, chain, law, parameters, out)`` that reads a chain and
+A functional is a compiled function ``evaluate(model, chain, hooks, parameters, out)`` that reads a chain and
 writes the value of h to `out`; it is handed to the kernels like targets and couplings are. `functional` wraps any
 Python function.
 """
@@ -13,10 +13,10 @@ from copartition.functionals.clusters import (
 )
 from copartition.functionals.density import predictive_density
 from copartition.functionals.distance import distance_to
+from copartition.functionals.hyperparameters import hyperparameters
 from copartition.functionals.likelihood import log_likelihood
 from copartition.functionals.memberships import cluster_similarity, memberships
 from copartition.functionals.networks import block_matrix, edge_probability
-from copartition.functionals.numbers import hyperparameters
 from copartition.functionals.pairs import co_clustering, nearest_pairs
 from copartition.functionals.prior import concentration, n_components
 

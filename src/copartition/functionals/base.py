@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from copartition.core.compiling import Kernel, hook
-from copartition.core.state import FUNCTIONALS, Chain, Functionals, Law, Model, functional_signature
+from copartition.core.state import FUNCTIONALS, Chain, Functionals, Hooks, Model, functional_signature
 from copartition.core.steps import evaluate_chain
 from copartition.names import Names
 from copartition.partition import canonical
 from copartition.validation import integer, shorten
 
-evaluation = hook(functional_signature, "model, chain, law, parameters, out")
+evaluation = hook(functional_signature, "model, chain, hooks, parameters, out")
 evaluation.__doc__ = """\
-Decorator of a functional's compiled function ``f(model, chain, law, parameters, out)``.
+Decorator of a functional's compiled function ``f(model, chain, hooks, parameters, out)``.
 
 Examples
 --------
 >>> import copartition as cp
 >>> @cp.evaluation
-... def largest_share(model, chain, law, parameters, out):
+... def largest_share(model, chain, hooks, parameters, out):
 ...     out[0] = 0.0
 ...     for k in range(chain.n_clusters[0]):
 ...         out[0] = max(out[0], chain.sizes[k] / len(chain.labels))
@@ -200,13 +200,13 @@ def bind_all(target: Any, functionals: Sequence[Any]) -> tuple[Any, tuple[Functi
     return target, tuple(bound)
 
 
-def evaluate_at(model: Model, law: Law, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
+def evaluate_at(model: Model, hooks: Hooks, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
     """Return the values of functionals, as `bind_all` returns them, where a chain is; `model` is that of the chain."""
     values = []
     for f in functionals:
         if isinstance(f.evaluate, Kernel):
             out = np.zeros(f.size)
-            evaluate_chain(model, law, chain, f.evaluate, f.parameters, out)
+            evaluate_chain(model, hooks, chain, f.evaluate, f.parameters, out)
             values.append(out)
         else:
             values.append(f.of_labels(chain.labels))
@@ -214,7 +214,7 @@ def evaluate_at(model: Model, law: Law, functionals: Sequence[Functional], chain
 
 
 @evaluation
-def nothing(model, chain, law, parameters, out):
+def nothing(model, chain, hooks, parameters, out):
     """Stand where there is no functional; never called."""
 
 

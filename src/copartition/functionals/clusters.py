@@ -14,13 +14,13 @@ from copartition.validation import finite_array, integer, shorten
 
 
 @evaluation
-def count_clusters(model, chain, law, parameters, out):
+def count_clusters(model, chain, hooks, parameters, out):
     """Number of clusters that are not empty."""
     out[0] = n_occupied(chain)
 
 
 @evaluation
-def indicate_n_clusters(model, chain, law, parameters, out):
+def indicate_n_clusters(model, chain, hooks, parameters, out):
     """Whether there are 1, 2, ..., clusters that are not empty, or, last, more than that."""
     count = n_occupied(chain)
     for i in range(len(out)):
@@ -64,7 +64,7 @@ def quotient(a, b):
 
 
 @evaluation
-def largest_shares(model, chain, law, parameters, out):
+def largest_shares(model, chain, hooks, parameters, out):
     """Sizes of the largest clusters as shares of all points, largest first."""
     sizes = chain.sizes
     for position in range(len(out)):
@@ -96,7 +96,7 @@ def largest_clusters(k: int) -> Functional:
 
 
 @evaluation
-def count_sizes(model, chain, law, parameters, out):
+def count_sizes(model, chain, hooks, parameters, out):
     """Number of clusters whose sizes lie between successive numbers of `parameters`."""
     sizes = chain.sizes
     for b in range(len(out)):

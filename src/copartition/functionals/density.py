@@ -12,7 +12,7 @@ from copartition.validation import shorten
 
 
 @evaluation
-def mixture_density(model, chain, law, parameters, out):
+def mixture_density(model, chain, hooks, parameters, out):
     """Predictive density at the rows of ``points`` from ``parameters[0]`` on.
 
     A new point joins each cluster, or a new one, with its prior weight. The prior's weights for one point more than
@@ -23,7 +23,7 @@ def mixture_density(model, chain, law, parameters, out):
     by_size, by_number = len(chain.labels) + 1, int(parameters[1])
     first = 2
     if len(model.unknown.prior_tables) > 0:
-        grids, numbers = model.unknown.grids, model.numbers
+        grids, numbers = model.unknown.grids, model.hyperparameters
         i = 0
         while grids[len(grids) - 1, i] != numbers[len(numbers) - 1]:
             i += 1
@@ -39,7 +39,7 @@ def mixture_density(model, chain, law, parameters, out):
     for k in range(existing):
         total += math.exp(log_size[sizes[k]] - top)
     for g in range(len(out)):
-        law.log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
+        hooks.log_predictive(model, chain, existing + 1, int(parameters[0]) + g)
         density = math.exp(weights[existing] + log_open - top + constant)
         for k in range(existing):
             density += math.exp(weights[k] + log_size[sizes[k]] - top + constant)

@@ -14,7 +14,7 @@ from copartition.validation import shorten
 
 
 @evaluation
-def distances(model, chain, law, parameters, out):
+def distances(model, chain, hooks, parameters, out):
     """Distance to each of some fixed partitions: sum g(|A|) + sum g(|B|) - 2 sum g(|A and B|), divided as asked.
 
     ``parameters[0]`` is 1 for g(x) = x log x and 0 for x^2, ``parameters[1]`` the divisor. Then for each partition come

@@ -11,12 +11,12 @@ from copartition.validation import shorten
 
 
 @evaluation
-def log_density_of_data(model, chain, law, parameters, out):
+def log_density_of_data(model, chain, hooks, parameters, out):
     """The log density of all points given their clusters, cluster parameters integrated out.
 
     Clusters are grown point by point at the side of the chain: sums that have drifted do not matter.
     """
-    out[0] = log_density_of_clusters(model, law, chain) + model.constant[1]
+    out[0] = log_density_of_clusters(model, hooks, chain) + model.constant[1]
 
 
 class LogLikelihood(Functional):

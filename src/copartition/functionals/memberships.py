@@ -30,7 +30,7 @@ def count_cluster(labels, parameters, first, counts):
 
 
 @evaluation
-def share_of_companions(model, chain, law, parameters, out):
+def share_of_companions(model, chain, hooks, parameters, out):
     """For each point and each reference cluster: the share of that cluster, the point left out, that is with it."""
     labels, counts = chain.labels, chain.weights  # weights are free between sweeps
     n_points, existing = len(labels), chain.n_clusters[0]
@@ -51,7 +51,7 @@ def share_of_companions(model, chain, law, parameters, out):
 
 
 @evaluation
-def share_of_pairs(model, chain, law, parameters, out):
+def share_of_pairs(model, chain, hooks, parameters, out):
     """For each pair of reference clusters, one and the same included: the share of pairs that are together."""
     labels, counts = chain.labels, chain.weights
     n_points, existing = len(labels), chain.n_clusters[0]

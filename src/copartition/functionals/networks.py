@@ -20,7 +20,10 @@ class EdgeProbability(Functional):
         super().__init__("edge_probability", nothing, len(pairs), components=names)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
-        """Return the functional that knows the law of the network's edges; refuse nodes that it does not have."""
+        """Return the functional that knows the distribution of the network's edges.
+
+        Refuse nodes that it does not have.
+        """
         kernel, _ = _kernels_of(target, self.name)
         number = {node: n for n, node in enumerate(target.nodes)}
         strangers = [node for pair in self.pairs for node in pair if node not in number]
@@ -42,7 +45,7 @@ class BlockMatrix(Functional):
         super().__init__("block_matrix", nothing, count * count, components=names, about=about)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
-        """Return the functional that knows the law of the network's edges; refuse labels of other vertices."""
+        """Return the functional that knows the distribution of the network's edges; refuse labels of other vertices."""
         _, kernel = _kernels_of(target, self.name)
         if len(self.labels) != target.n_points:
             raise ValueError(

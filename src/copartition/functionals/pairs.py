@@ -11,7 +11,7 @@ from copartition.validation import finite_array, integer, shorten
 
 
 @evaluation
-def same_cluster(model, chain, law, parameters, out):
+def same_cluster(model, chain, hooks, parameters, out):
     """Whether points are together, for all pairs of the points in `parameters`, row by row above the diagonal."""
     labels = chain.labels
     position = 0
@@ -23,7 +23,7 @@ def same_cluster(model, chain, law, parameters, out):
 
 
 @evaluation
-def same_cluster_listed(model, chain, law, parameters, out):
+def same_cluster_listed(model, chain, hooks, parameters, out):
     """Whether points are together, for the pairs in `parameters`: all first points, then all second ones."""
     labels = chain.labels
     count = len(out)

@@ -13,7 +13,7 @@ from copartition.validation import integer
 
 
 @evaluation
-def look_up_clusters(model, chain, law, parameters, out):
+def look_up_clusters(model, chain, hooks, parameters, out):
     """The row of a table, in `parameters`, that belongs to the number of clusters; the last holds from there on."""
     count = n_occupied(chain)
     first = min(count, len(parameters) // len(out) - 1) * len(out)

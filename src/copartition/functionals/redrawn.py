@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.core.compiling import inner, kernel
-from copartition.core.state import Chain, Law, Model
+from copartition.core.state import Chain, Hooks, Model
 from copartition.core.steps import conditional_probabilities
 from copartition.core.types import float1, float2, float64, int1, void
 from copartition.functionals.base import Functional, evaluate_at
@@ -57,7 +57,7 @@ class Redrawn(NamedTuple):
     probabilities: np.ndarray
 
 
-def redraw(model: Model, law: Law, chain: Chain) -> Redrawn:
+def redraw(model: Model, hooks: Hooks, chain: Chain) -> Redrawn:
     """Return the partition of a chain with the conditional distributions of its points.
 
     Changed in place: clusters of the chain may change their rows, and sums their last digits.
@@ -65,7 +65,7 @@ def redraw(model: Model, law: Law, chain: Chain) -> Redrawn:
     rows = model.palette or int(chain.n_clusters[0]) + 1
     labels, sizes, columns = chain.labels.copy(), chain.sizes[:rows].copy(), chain.slots[:rows].copy()
     table = np.empty((len(labels), len(chain.sizes)))
-    n = conditional_probabilities(model, law, chain, table)
+    n = conditional_probabilities(model, hooks, chain, table)
     if n >= 0:
         raise ValueError(
             "log_predictive of the target must give each choice a number or minus infinity, and at least one a number; "
@@ -74,7 +74,7 @@ def redraw(model: Model, law: Law, chain: Chain) -> Redrawn:
     return Redrawn(labels, sizes, np.take(table, columns, axis=1))
 
 
-def evaluate_redrawn(model: Model, law: Law, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
+def evaluate_redrawn(model: Model, hooks: Hooks, functionals: Sequence[Functional], chain: Chain) -> np.ndarray:
     """Return values that have the expectations of functionals under the target, most of them with a smaller variance.
 
     Called like `copartition.functionals.evaluate_at`, whose values are those of functionals that have no form in
@@ -82,9 +82,9 @@ def evaluate_redrawn(model: Model, law: Law, functionals: Sequence[Functional], 
     """
     forms = [FORMS.get(f.evaluate) if f.is_compiled else None for f in functionals]
     as_they_are = [f for f, form in zip(functionals, forms, strict=True) if form is None]
-    values = [evaluate_at(model, law, [f], chain) for f in as_they_are]
+    values = [evaluate_at(model, hooks, [f], chain) for f in as_they_are]
     if len(as_they_are) < len(forms):
-        redrawn = redraw(model, law, chain)
+        redrawn = redraw(model, hooks, chain)
         for place, (f, form) in enumerate(zip(functionals, forms, strict=True)):
             if form is not None:
                 values.insert(place, form(f, redrawn))

@@ -35,7 +35,7 @@ def mixture(reproduction: Reproduction, number: int) -> cp.Mixture:
 
 
 def coloring(reproduction: Reproduction, number: int) -> cp.GraphColoring:
-    """Return the law of colourings of Figure 1B on a graph of its own: Erdos-Renyi, 25 vertices."""
+    """Return the distribution of colourings of Figure 1B on a graph of its own: Erdos-Renyi, 25 vertices."""
     rng = np.random.default_rng([reproduction.seed, number])
     edges = np.argwhere(np.triu(rng.random((VERTICES, VERTICES)) < 0.2, 1))
     greedy = np.asarray(cp.GraphColoring(edges, colors=VERTICES, n_vertices=VERTICES).start_labels("greedy"))

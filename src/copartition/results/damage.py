@@ -72,9 +72,9 @@ class Rest:
         return f"{among}replicate{'s' * (len(lost) > 1)} {_in_words(lost)} cannot be read"
 
 
-def _in_words(numbers: list[int]) -> str:
+def _in_words(indices: list[int]) -> str:
     """Return increasing numbers as a text, successive ones as a stretch."""
-    stretches = [[n for _, n in group] for _, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    stretches = [[n for _, n in group] for _, group in groupby(enumerate(indices), lambda pair: pair[1] - pair[0])]
     words = [str(s[0]) if len(s) == 1 else f"{s[0]} to {s[-1]}" for s in stretches]
     if len(words) > SHOWN:
         words = [*words[: SHOWN - 1], f"{sum(map(len, stretches[SHOWN - 1 :])):,} more"]

@@ -51,8 +51,8 @@ class MeetingTimes(Displayed):
     coupling : str
     split_merge : int
         Split-merge moves after every sweep.
-    blocks : int
-        Updates of blocks after these.
+    joint_updates : int
+        Joint updates after these.
     same_start : bool
         Whether all chains start at one partition, without chance.
 

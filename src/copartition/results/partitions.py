@@ -86,9 +86,9 @@ class Partitions(NamedTuple):
         """Yield the number of each replicate, and its partitions as few bytes."""
         first = self.first
         for begin, end in itertools.pairwise(first):
-            labels, numbers = narrow(self.labels[begin:end]), self.hyperparameters[begin:end]
-            head = HEAD.pack(labels.itemsize, *labels.shape, numbers.shape[1])
-            body = labels.tobytes() + self.counts[begin:end].tobytes() + numbers.tobytes()
+            labels, values = narrow(self.labels[begin:end]), self.hyperparameters[begin:end]
+            head = HEAD.pack(labels.itemsize, *labels.shape, values.shape[1])
+            body = labels.tobytes() + self.counts[begin:end].tobytes() + values.tobytes()
             yield int(self.replicate[begin]), head + zlib.compress(body, 1)
 
     @classmethod

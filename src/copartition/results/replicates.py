@@ -57,9 +57,9 @@ class Outcomes(NamedTuple):
 
     def first(self, count: int) -> Outcomes:
         """Return the first so many, without sums."""
-        numbers = set(self.indices[:count].tolist())
+        indices = set(self.indices[:count].tolist())
         ordinary = None if self.ordinary is None else self.ordinary[:count]
-        apart = tuple(one for one in self.apart if one.number in numbers)
+        apart = tuple(one for one in self.apart if one.number in indices)
         kept = self.partitions
         if kept is not None:
             kept = kept.where(np.isin(kept.replicate, self.indices[:count]))
@@ -168,7 +168,7 @@ class Replicates(Displayed):
         How the replicates were made: version, settings, seed, fingerprint of the target.
     completed : int64 array, or None
         With a deadline: replicates that each worker completed in time.
-    numbers : int64 array, or None
+    indices : int64 array, or None
         The numbers of the replicates, from 0 on.
     moments : Moments, or None
         Mean and standard error of functionals whose values are not kept, one after another.
@@ -188,7 +188,7 @@ class Replicates(Displayed):
     components: Sequence[str]
     made_by: dict[str, Any]
     completed: np.ndarray | None = None
-    numbers: np.ndarray | None = None
+    indices: np.ndarray | None = None
     moments: Moments | None = None
     ordinary_values: np.ndarray | None = None
     unmet: tuple[Unmet, ...] = ()
@@ -298,7 +298,7 @@ class Replicates(Displayed):
     @property
     def wanted(self) -> int:
         """Number of replicates that were asked for; where it is not known, of those that were begun."""
-        begun = 0 if self.numbers is None or not len(self.numbers) else int(self.numbers.max()) + 1
+        begun = 0 if self.indices is None or not len(self.indices) else int(self.indices.max()) + 1
         return max(len(self.values), begun, int(self.made_by.get("wanted", 0)))
 
     @property
@@ -378,7 +378,7 @@ class Replicates(Displayed):
     def of(cls, outcomes: Outcomes, description: dict[str, Any], **more: Any) -> Self:
         """Return what outcomes, made as described, amount to."""
         return cls(
-            numbers=outcomes.indices,
+            indices=outcomes.indices,
             values=outcomes.values,
             meeting_times=outcomes.meeting_times,
             met=outcomes.met,

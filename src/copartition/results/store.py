@@ -209,13 +209,13 @@ class Store:
                 for number, labels, course in rows[:MOST_KEPT]
             )
 
-    def _read_ordinary(self, numbers: np.ndarray, size: int) -> np.ndarray | None:
+    def _read_ordinary(self, indices: np.ndarray, size: int) -> np.ndarray | None:
         """Return the ordinary averages of some replicates; None if they are not there of all."""
-        wanted = set(numbers.tolist())
+        wanted = set(indices.tolist())
         blobs = [blob for number, blob in self._rows("ordinary") if number in wanted]
-        if not wanted or len(blobs) != len(numbers):
+        if not wanted or len(blobs) != len(indices):
             return None
-        return np.frombuffer(b"".join(blobs)).reshape(len(numbers), size)
+        return np.frombuffer(b"".join(blobs)).reshape(len(indices), size)
 
     def read_sums(self) -> Sums | None:
         """Return the sums of functionals whose values are not kept; None if all are."""
@@ -382,9 +382,9 @@ class _Lock:
 
 
 def _results_of(rows: list[tuple[Any, ...]], size: int) -> Outcomes:
-    numbers, times, met, sweeps, seconds, blobs = zip(*rows, strict=True)
+    indices, times, met, sweeps, seconds, blobs = zip(*rows, strict=True)
     return Outcomes(
-        np.array(numbers, dtype=np.int64),
+        np.array(indices, dtype=np.int64),
         np.frombuffer(b"".join(blobs)).reshape(len(rows), size),
         np.array(times, dtype=np.int64),
         np.array(met, dtype=bool),

@@ -109,20 +109,20 @@ class Question:
             redrawing = [*REDRAWING, begin_chain, begin_at] if self.redraws else []
             prepare(sum_weighted, *self.target.kernels, *own, *redrawing)
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Answers, None]:
+    def run(self, indices: Sequence[int], pause: Pause) -> tuple[Answers, None]:
         """Average over the partitions of some replicates, by their places, in this thread."""
         self.prepare()
         begin = time.thread_time()
         size = 0 if self.sums is not None else self.functional.size
-        values = np.zeros((len(numbers), size))
-        looked_up = np.zeros((len(numbers) if self.redraws else 0, size))
-        ordinary = np.zeros((len(numbers) if self.ordinary else 0, size))
+        values = np.zeros((len(indices), size))
+        looked_up = np.zeros((len(indices) if self.redraws else 0, size))
+        ordinary = np.zeros((len(indices) if self.ordinary else 0, size))
         if self.sums is not None and self.functional.gathers:
-            self._gather(numbers, pause, self.sums)
+            self._gather(indices, pause, self.sums)
         else:
             plainly = self._compiled() if self.functional.is_compiled else self._in_python
             total_of = self._redrawn() if self.redraws else plainly
-            for here, lines, first in self._blocks(numbers, pause):
+            for here, lines, first in self._batches(indices, pause):
                 counts = self.partitions.counts[lines].astype(np.float64)
                 totals = total_of(lines, first, counts)
                 if self.sums is not None:
@@ -135,17 +135,17 @@ class Question:
                     plain = np.arange(len(counts)) - np.repeat(first[:-1], np.diff(first)) < self.partitions.averaged
                     # Without corrections, chains are not yet at their target, where drawing anew changes nothing.
                     ordinary[here] = plainly(lines, first, plain.astype(np.float64)) / self.partitions.averaged
-        seconds = np.full(len(numbers), (time.thread_time() - begin) / max(1, len(numbers)))
-        return Answers(np.array(numbers), seconds, values, looked_up, ordinary), None
+        seconds = np.full(len(indices), (time.thread_time() - begin) / max(1, len(indices)))
+        return Answers(np.array(indices), seconds, values, looked_up, ordinary), None
 
-    def _blocks(self, numbers: Sequence[int], pause: Pause) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def _batches(self, indices: Sequence[int], pause: Pause) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield some replicates at a time: their places among these, their lines, and where each begins there."""
         begins = self.partitions.first
-        sizes = np.diff(begins)[np.asarray(numbers)]
+        sizes = np.diff(begins)[np.asarray(indices)]
         many = max(1, LABELS_AT_A_TIME // (int(sizes.max()) * self.partitions.labels.shape[1]))
-        for a in range(0, len(numbers), many):
+        for a in range(0, len(indices), many):
             pause()
-            some = numbers[a : a + many]
+            some = indices[a : a + many]
             lines = np.concatenate([np.arange(begins[r], begins[r + 1]) for r in some])
             yield slice(a, a + len(some)), lines, np.concatenate([[0], np.cumsum(sizes[a : a + many])])
 
@@ -163,12 +163,12 @@ class Question:
             totals = np.zeros((len(first) - 1, f.size))
             replicate = np.repeat(np.arange(len(totals)), np.diff(first))
             for place, line, weight in zip(replicate, lines, weights, strict=True):
-                if target.numbers:
-                    target.model.numbers[:] = partitions.hyperparameters[line]
+                if target.hyperparameters:
+                    target.model.hyperparameters[:] = partitions.hyperparameters[line]
                     chain.n_clusters[0] = 0
-                    renew_model(target.model, target.law, chain)
-                reset_chain(target.model, target.law, chain, partitions.labels[line].astype(np.int64))
-                totals[place] += weight * evaluate_redrawn(target.model, target.law, [f], chain)
+                    renew_model(target.model, target.hooks, chain)
+                reset_chain(target.model, target.hooks, chain, partitions.labels[line].astype(np.int64))
+                totals[place] += weight * evaluate_redrawn(target.model, target.hooks, [f], chain)
             return totals
 
         return total_of
@@ -179,10 +179,10 @@ class Question:
         value = np.zeros(f.size)
 
         def total_of(lines: np.ndarray, first: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            numbers = partitions.hyperparameters[lines][:, : len(target.numbers)]
-            weighted = Weighted(partitions.labels[lines].astype(np.int64), numbers, weights, first)
+            values_of_lines = partitions.hyperparameters[lines][:, : len(target.hyperparameters)]
+            weighted = Weighted(partitions.labels[lines].astype(np.int64), values_of_lines, weights, first)
             totals = np.zeros((len(first) - 1, f.size))
-            sum_weighted(target.model, target.law, chain, f.evaluate, f.parameters, weighted, value, totals)
+            sum_weighted(target.model, target.hooks, chain, f.evaluate, f.parameters, weighted, value, totals)
             return totals
 
         return total_of
@@ -201,11 +201,11 @@ class Question:
             with sums.adding():
                 sums.add(whole, 0)
 
-    def _gather(self, numbers: Sequence[int], pause: Pause, sums: Sums) -> None:
+    def _gather(self, indices: Sequence[int], pause: Pause, sums: Sums) -> None:
         """Count the pairs of replicates into the sums."""
         points, begins = self.functional.parameters.astype(np.int64), self.partitions.first
         gatherer = Gatherer(len(points))
-        for number in numbers:
+        for number in indices:
             pause()
             here = slice(begins[number], begins[number + 1])
             record = new_record(points, int(here.stop - here.start))

@@ -213,7 +213,7 @@ class PilotJob(OneByOne):
             chain = record_chain(own, job.step, chain, random, functional, rows)
             seconds += time.thread_time() - begin
             labels.append(canonical(chain.labels))
-            values.append(own.model.numbers.copy())
+            values.append(own.model.hyperparameters.copy())
         return States(np.array(labels), np.array(values)), seconds / (thin * PILOT_PAIRS)
 
 
@@ -279,22 +279,22 @@ class VarianceJob:
         self.job.prepare()
         prepare_differences(self.job.target, self.functionals, self.job.step)
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Batch, None]:
+    def run(self, indices: Sequence[int], pause: Pause) -> tuple[Batch, None]:
         """Run some replicates, one after another, in this thread."""
         self.prepare()
         at_once = max(1, LABELS_AT_A_TIME // (2 * self.job.keeps * self.job.target.n_points))
-        parts = [self._run(numbers[i : i + at_once], pause) for i in range(0, len(numbers), at_once)]
+        parts = [self._run(indices[i : i + at_once], pause) for i in range(0, len(indices), at_once)]
         return Batch(*[np.concatenate(columns) for columns in zip(*parts, strict=True)]), None
 
-    def _run(self, numbers: Sequence[int], pause: Pause) -> Batch:
+    def _run(self, indices: Sequence[int], pause: Pause) -> Batch:
         begin = time.thread_time()
-        job, count = self.job, len(numbers)
-        runner = Runner(job, [(PART, OF_MEASURES, 2 * i + j) for i in numbers for j in range(2)])
+        job, count = self.job, len(indices)
+        runner = Runner(job, [(PART, OF_MEASURES, 2 * i + j) for i in indices for j in range(2)])
         runner.run(pause)
         o = runner.outcomes()
         assert o.partitions is not None
-        states, weights, begins = _drawn(o.partitions, job, numbers)
-        seeds = np.concatenate([_words(job, OF_PAIRS, i, 4 * job.keeps).reshape(-1, 4) for i in numbers])
+        states, weights, begins = _drawn(o.partitions, job, indices)
+        seeds = np.concatenate([_words(job, OF_PAIRS, i, 4 * job.keeps).reshape(-1, 4) for i in indices])
         cap = job.settings.max_sweeps
         found = PairRunner(job.target, self.functionals, job.step, states, begins, seeds, cap).run(pause)
 
@@ -307,7 +307,7 @@ class VarianceJob:
         seconds *= (time.thread_time() - begin) / seconds.sum()  # all that there was to do
         met = np.asarray(np.concatenate([by_replicate(o.met), by_replicate(found.met)], axis=1).all(axis=1))
         return Batch(
-            indices=np.array(numbers, dtype=np.int64),
+            indices=np.array(indices, dtype=np.int64),
             values=_checked(values),
             meeting_times=np.where(met, by_replicate(o.meeting_times).max(axis=1), cap),
             met=met,
@@ -317,11 +317,11 @@ class VarianceJob:
         )
 
 
-def _drawn(kept: Partitions, job: Job, numbers: Sequence[int]) -> tuple[States, np.ndarray, np.ndarray]:
+def _drawn(kept: Partitions, job: Job, indices: Sequence[int]) -> tuple[States, np.ndarray, np.ndarray]:
     """Draw the states at which pairs begin; return them, their weights (2, replicates, atoms), and who begins where."""
     first, all_weights = kept.first, kept.weights
-    weights, begins = np.zeros((2, len(numbers), job.keeps)), np.zeros((2, len(numbers), job.keeps), dtype=np.int64)
-    for place, i in enumerate(numbers):
+    weights, begins = np.zeros((2, len(indices), job.keeps)), np.zeros((2, len(indices), job.keeps), dtype=np.int64)
+    for place, i in enumerate(indices):
         random = np.random.default_rng(_words(job, OF_DRAWS, i, 4))
         for j in range(2):
             here = slice(first[2 * place + j], first[2 * place + j + 1])

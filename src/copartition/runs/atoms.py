@@ -48,7 +48,7 @@ class Keeper:
             states=states,
             most=CORRECTIONS * per_replicate,
             labels=np.zeros((averaged, shape[0]), dtype=np.int32),
-            numbers=np.zeros((averaged, shape[1])),
+            hyperparameters=np.zeros((averaged, shape[1])),
             weights=np.zeros(averaged, dtype=np.int64),
             first=np.zeros(count, dtype=np.int64),
             corrections=np.zeros(count, dtype=np.int64),
@@ -65,7 +65,7 @@ class Keeper:
         """Return a batch with twice the room for atoms."""
         before = self.atoms
         lines = len(before.weights)
-        more = {"labels": before.labels, "numbers": before.numbers, "weights": before.weights}
+        more = {"labels": before.labels, "hyperparameters": before.hyperparameters, "weights": before.weights}
         for name, array in more.items():
             more[name] = np.zeros((2 * lines, *array.shape[1:]), dtype=array.dtype)
             more[name][:lines] = array
@@ -83,4 +83,6 @@ class Keeper:
         starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
         counts[np.arange(len(counts)) - starts < a.averaged] = self._unit // a.averaged
         labels = narrow(a.labels[lines])
-        return Partitions(labels, counts, np.repeat(indices, sizes), a.numbers[lines].copy(), a.averaged, self._unit)
+        return Partitions(
+            labels, counts, np.repeat(indices, sizes), a.hyperparameters[lines].copy(), a.averaged, self._unit
+        )

@@ -71,7 +71,7 @@ def cheaper_candidates(target: Target, given: Step, first: Candidate) -> list[Ca
     found = []
     if given.split_merge is None:
         # Where clusters have no densities of their own chains get nowhere without moves.
-        fewer = (1,) if target.law.in_place else (1, 0)
+        fewer = (1,) if target.hooks.in_place else (1, 0)
         found += [replace(first.step.resolved, split_merge=n) for n in fewer if n < first.step.split_merge]
     if target.model.palette:
         found.append(resolve(target, replace(first.step.resolved, coupling="path")))

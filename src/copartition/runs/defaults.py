@@ -105,7 +105,7 @@ def bind(target: Target, step: Step) -> BoundStep:
 
 def default_updates(target: Target) -> JointUpdates | None:
     """Return the joint updates if nothing was named: some for targets that split and merge in place."""
-    if not target.law.in_place or target.n_points < 2:
+    if not target.hooks.in_place or target.n_points < 2:
         return None
     number = int(np.clip(round(target.n_points / COST_OF_UPDATE), 1, MOST_MOVES))
     return JointUpdates(number, least=LEAST_POINTS, most=MOST_POINTS)
@@ -156,7 +156,7 @@ def _remembered(known: dict[tuple[str, bool], Any], target: Target, find: Callab
 def _auto(target: Target) -> int:
     if target.n_points < 2 or objection_to_moves(target):
         return 0
-    share = SHARE_IN_PLACE if target.law.in_place else SHARE
+    share = SHARE_IN_PLACE if target.hooks.in_place else SHARE
     return int(np.clip(round(share * target.n_points / cost_of_moves(target, 1)), 1, MOST_MOVES))
 
 

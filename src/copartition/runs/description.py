@@ -31,7 +31,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
         "per_replicate": job.keeps or None,
         "names": job.target.names if job.keeps else None,
-        "hyperparameters": job.target.numbers if job.keeps else None,
+        "hyperparameters": job.target.hyperparameters if job.keeps else None,
         "seed": job.seed,
         "assumptions": [_lasting(sentence) for sentence in job.target.assumptions()],
         "histogram": getattr(job.target, "histogram", None),

@@ -30,11 +30,11 @@ class States(NamedTuple):
     ----------
     labels : int64 array (states, points)
         In canonical numbering.
-    numbers : float64 array (states, hyperparameters)
+    hyperparameters : float64 array (states, hyperparameters)
     """
 
     labels: np.ndarray
-    numbers: np.ndarray
+    hyperparameters: np.ndarray
 
 
 class Sums(NamedTuple):
@@ -102,7 +102,7 @@ class PairRunner:
         pairs, size = len(begins), sum(f.size for f in functionals)
         self._differences = Differences(
             labels=np.ascontiguousarray(states.labels, dtype=np.int64),
-            numbers=np.ascontiguousarray(states.numbers, dtype=np.float64),
+            hyperparameters=np.ascontiguousarray(states.hyperparameters, dtype=np.float64),
             begins=np.ascontiguousarray(begins, dtype=np.int64),
             seeds=np.ascontiguousarray(seeds, dtype=np.uint64),
             cap=cap,
@@ -160,14 +160,14 @@ class PairRunner:
         d = self._differences
         while sweeps > 0:
             status = add_differences(
-                self._target.law, self._pair, self._stepper, self._coupled, self._arranged, d, sweeps
+                self._target.hooks, self._pair, self._stepper, self._coupled, self._arranged, d, sweeps
             )
             if status in (kernel_status.DONE, kernel_status.PAUSED):
                 return
             if status == kernel_status.ASKING:
-                law, pair = self._target.law, self._pair
-                d.h_x[:] = evaluate_at(pair.model_x, law, self._functionals, pair.x)
-                d.h_y[:] = evaluate_at(pair.model_y, law, self._functionals, pair.y)
+                hooks, pair = self._target.hooks, self._pair
+                d.h_x[:] = evaluate_at(pair.model_x, hooks, self._functionals, pair.x)
+                d.h_y[:] = evaluate_at(pair.model_y, hooks, self._functionals, pair.y)
                 sweeps -= 1
             elif status == kernel_status.FULL:
                 self._pair = grown_pair(self._pair)

@@ -258,7 +258,7 @@ def part_of(d: WeightedPartitions, chosen: np.ndarray) -> WeightedPartitions:
     """
     r, partitions = d.run, d.run.partitions
     assert partitions is not None
-    before = np.flatnonzero(chosen) if r.numbers is None else r.numbers[chosen]
+    before = np.flatnonzero(chosen) if r.indices is None else r.indices[chosen]
     count = len(before)
     arrays = ("values", "meeting_times", "met", "sweeps", "seconds")
     own: dict[str, Any] = {name: getattr(r, name)[chosen] for name in arrays}
@@ -269,7 +269,7 @@ def part_of(d: WeightedPartitions, chosen: np.ndarray) -> WeightedPartitions:
     made_by = r.made_by | {"functionals": functionals, "wanted": count + r.unfinished}
     kept = partitions.where(np.isin(partitions.replicate, before))
     kept = kept._replace(replicate=np.searchsorted(before, kept.replicate))
-    run = Estimate(components=Names(functionals), made_by=made_by, numbers=np.arange(count), partitions=kept, **own)
+    run = Estimate(components=Names(functionals), made_by=made_by, indices=np.arange(count), partitions=kept, **own)
     return replace(d, run=run)
 
 

@@ -72,7 +72,7 @@ def estimate(
     Parameters
     ----------
     target : Target
-        The law on partitions.
+        The distribution on partitions.
     functional : Functional or sequence of Functional
         What is estimated, for instance ``largest_clusters(3)``; up to four in one run.
     replicates : int, optional

@@ -60,7 +60,7 @@ def _course(job: Job, one: Unmet, pause: Pause) -> Course:
         random = stream(job.seed, FOLLOW, one.number, c)
         target = job.target.of_chain()
         density = Density(target) if target.has_density else None  # known where clusters grow by points
-        # Unknown numbers were not kept: they are drawn anew, given the partition.
+        # Unknown hyperparameters were not kept: they are drawn anew, given the partition.
         chain = start_chain(target, Beginning(one.labels[c].astype(np.int64)), random)
         for t in range(RECORDS):
             pause()

@@ -36,7 +36,7 @@ def meeting_times(
     Parameters
     ----------
     target : Target
-        The law that the chains sample from.
+        The distribution that the chains sample from.
     replicates : int
         Number of pairs.
     step : Step, optional
@@ -50,8 +50,8 @@ def meeting_times(
         gone anywhere; the paper's is 1.
     init : str, array of int or Start, optional
         Where both chains start: ``"one_cluster"`` (the default of mixtures), ``"singletons"``, ``"prior"``,
-        ``"sequential"`` (points in random order, each by its conditional law given those before), ``"greedy"`` (the
-        default of graph colourings), or labels.
+        ``"sequential"`` (points in random order, each by its conditional distribution given those before), ``"greedy"``
+        (the default of graph colourings), or labels.
     max_sweeps : int
         A cap on the sweeps of a pair, the lag included; pairs that have not met by then are given up. Here there is one
         always, as a pair that never meets has nothing to tell.

@@ -154,7 +154,7 @@ def look_for_modes(
             states = [piece.state for piece in pieces]
             for parts, piece in zip(tempered, pieces, strict=True):
                 parts.append(piece)
-            judged = _judge(ordinary, tempered, by_density=not target.numbers)
+            judged = _judge(ordinary, tempered, by_density=not target.hyperparameters)
             if judged.verdict != UNSETTLED:
                 break
     every = [piece for parts in tempered for piece in parts]
@@ -225,7 +225,7 @@ def _state(target: Target, start: Beginning, levels: int, seed: int, number: int
     random = stream(seed, LOOK, OF_TEMPERED, number)
     own = target.of_chain()
     labels = start_chain(own, start, random).labels
-    return State(np.tile(canonical(labels), (levels, 1)), np.tile(own.model.numbers, (levels, 1)), random)
+    return State(np.tile(canonical(labels), (levels, 1)), np.tile(own.model.hyperparameters, (levels, 1)), random)
 
 
 # --- chains ----------------------------------------------------------------------------------------------------------

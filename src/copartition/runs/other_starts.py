@@ -185,6 +185,6 @@ class StartsJob(OneByOne):
             chain = advance_by(target, step, chain, random, due - done, chunks, pause)
             done = due
             if kept:
-                values[t] = evaluate_at(target.model, target.law, kept, chain)[columns]
+                values[t] = evaluate_at(target.model, target.hooks, kept, chain)[columns]
             members[t] = chain.labels[places]
         return _Seen(number, values, members)

@@ -63,11 +63,11 @@ class PairJob:
         """Compile what is going to be used."""
         self.job.prepare()
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Meetings, None]:
+    def run(self, indices: Sequence[int], pause: Pause) -> tuple[Meetings, None]:
         """Run some pairs, one after another, in this thread."""
         self.prepare()
         keeps_diary = self.keeps_distances or len(self.columns) > 0
-        runner = Runner(self.job, numbers, keeps_diary, times_parts=True)
+        runner = Runner(self.job, indices, keeps_diary, times_parts=True)
         runner.run(pause)
         o = runner.outcomes()
         coupled = o.meeting_times - self.job.settings.lag

@@ -107,7 +107,7 @@ def tune(
     Parameters
     ----------
     target : Target
-        The law on partitions.
+        The distribution on partitions.
     functional : Functional or sequence of Functional, optional
         What is going to be estimated; left out, the number of clusters and the shares of the three largest.
     pairs : int

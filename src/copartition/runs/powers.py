@@ -116,9 +116,9 @@ class PilotJob(OneByOne):
         """Compile what pairs use."""
         self.starts.asked.prepare()
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
+    def run(self, indices: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
         """Look at some powers, as long as there is time."""
-        return super().run(numbers, Limited(pause, self.seconds))
+        return super().run(indices, Limited(pause, self.seconds))
 
     def one(self, number: int, pause: Pause) -> tuple[Node, int]:
         """Look at a power; return what is known of it, and the sweeps that it took."""
@@ -175,9 +175,9 @@ class ReplicatesJob(OneByOne):
         """Compile what pairs use."""
         self.starts.asked.prepare()
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
+    def run(self, indices: Sequence[int], pause: Pause) -> tuple[Pieces, None]:
         """Run some replicates, as long as there is time."""
-        return super().run(numbers, Limited(pause, self.seconds))
+        return super().run(indices, Limited(pause, self.seconds))
 
     def one(self, number: int, pause: Pause) -> tuple[float, int]:
         """Run a replicate; return its value, and the sweeps that it took."""

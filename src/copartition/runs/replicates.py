@@ -129,7 +129,7 @@ class Job:
             return note_some if self.keeps else None
         return note_both if self.keeps else note_all
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
+    def run(self, indices: Sequence[int], pause: Pause) -> tuple[Outcomes, Failure | None]:
         """Run some replicates, one after another, in this thread.
 
         Returns the outcomes of those that ended, and the failure that stopped the others, if any. An interruption stops
@@ -138,9 +138,9 @@ class Job:
         self.prepare()
         if self.sums is None and self.arranged.streamed:
             here = Sums(self.arranged.n_streamed)
-            outcomes, failure = replace(self, sums=here).run(numbers, pause)
+            outcomes, failure = replace(self, sums=here).run(indices, pause)
             return outcomes._replace(sums=here.packed()), failure
-        runner = Runner(self, numbers, keeps_ordinary=self.settings.cap is not None)
+        runner = Runner(self, indices, keeps_ordinary=self.settings.cap is not None)
         failure = None
         try:
             runner.run(pause)
@@ -208,7 +208,7 @@ class Runner:
 
     def _new_keeper(self) -> Keeper:
         job, s = self.job, self.job.settings
-        shape = job.target.n_points, len(job.target.numbers)
+        shape = job.target.n_points, len(job.target.hyperparameters)
         return Keeper(job.keeps, s.min_sweeps - s.burn_in + 1, shape, job.seed, self._keys, self._ended)
 
     def _new_batch(self, keeps_diary: bool) -> Batch:
@@ -342,8 +342,8 @@ class Runner:
             for f, total in zip(job.arranged.summed, totals[len(job.arranged.kept) : -1], strict=True)
         ]
         with sums.adding():
-            for numbers, first in found:
-                sums.add(numbers, first)
+            for indices, first in found:
+                sums.add(indices, first)
             if self._gatherer is not None and job.arranged.gathered is not None:
                 self._gatherer.add(batch.record, sums, job.arranged.begin_of(job.arranged.gathered), i)
             self._seconds[i] += time.thread_time() - begin
@@ -366,7 +366,7 @@ class Runner:
         job, batch = self.job, self._batch
         while sweeps > 0:
             status = run_batch(
-                job.target.law,
+                job.target.hooks,
                 self._pair,
                 self._stepper,
                 self._coupled,
@@ -396,10 +396,10 @@ class Runner:
         """Evaluate functionals that are written in Python, of one chain or of both."""
         tally = self._batch.tally
         functionals = self.job.arranged.evaluated
-        law, pair = self.job.target.law, self._pair
-        tally.h_x[:] = evaluate_at(pair.model_x, law, functionals, pair.x)
+        hooks, pair = self.job.target.hooks, self._pair
+        tally.h_x[:] = evaluate_at(pair.model_x, hooks, functionals, pair.x)
         if self._batch.question.about[0] == 2:
-            tally.h_y[:] = evaluate_at(pair.model_y, law, functionals, pair.y)
+            tally.h_y[:] = evaluate_at(pair.model_y, hooks, functionals, pair.y)
 
     def _grow(self) -> None:
         """Make room for more clusters. A replicate that has not begun begins again, with its seed restored."""

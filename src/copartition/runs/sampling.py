@@ -47,7 +47,7 @@ def sample(
     Parameters
     ----------
     target : Target
-        The law that the chains sample from.
+        The distribution that the chains sample from.
     functional : Functional
         What is averaged, for instance ``n_clusters()``.
     sweeps : int

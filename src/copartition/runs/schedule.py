@@ -64,7 +64,7 @@ class Schedule:
 
     Parameters
     ----------
-    numbers : sequence of int
+    indices : sequence of int
         The pieces to be done.
     keep : callable
         Gets what each batch came to as it ends.
@@ -76,12 +76,12 @@ class Schedule:
 
     def __init__(
         self,
-        numbers: Sequence[int],
+        indices: Sequence[int],
         keep: Callable[[Any], None],
         watch: Callable[[Pause], None] = lambda pause: None,
         seconds: float = SECONDS_A_BATCH,
     ) -> None:
-        self._waiting = numbers
+        self._waiting = indices
         self._watch = watch
         self._next = 0
         self._again: list[int] = []

@@ -63,9 +63,9 @@ def evidence_by_particles(
     progress: bool,
 ) -> Evidence:
     """Return the log evidence by sequential Monte Carlo; see `copartition.log_evidence`."""
-    if target.numbers:
+    if target.hyperparameters:
         raise ValueError(
-            f"method {SMC!r} needs a posterior without unknown numbers, got {shorten(target)}; take the default."
+            f"method {SMC!r} needs a posterior without unknown hyperparameters, got {shorten(target)}; leave it out."
         )
     if target.prior is None:
         raise ValueError(f"method {SMC!r} needs a target that has a prior, such as Mixture, got {shorten(target)}.")

@@ -1,6 +1,6 @@
 """Where work runs: threads, processes, an executor of the caller's, or a Dask cluster.
 
-A task is an object with a method ``run(numbers, pause)`` that does the pieces of work with these numbers. Its result
+A task is an object with a method ``run(indices, pause)`` that does the pieces of work with these numbers. Its result
 may depend on the numbers only. All places come down to a `concurrent.futures.Executor`. What differs is how the task,
 with all the data, gets to where it is needed: threads share it, a Dask cluster is sent it once, and processes of this
 machine read it once from a file. Of an executor of another kind it is not known where its workers are, so every batch
@@ -34,7 +34,7 @@ MOST_ON_WINDOWS = 61  # processes, which is what one can wait for there
 class Task(Protocol):
     """Work that can be done piece by piece."""
 
-    def run(self, numbers: Sequence[int], pause: Pause) -> tuple[Any, Any]:
+    def run(self, indices: Sequence[int], pause: Pause) -> tuple[Any, Any]:
         """Do some pieces; return what they came to, with their ``indices`` and ``seconds``, and a failure if any."""
 
 
@@ -90,7 +90,7 @@ def workers_for(executor: Any, task: Task) -> Iterator[Workers]:
     elif isinstance(executor, Executor):
         pause = Pause()  # which only threads of this process hear
         run = partial(_run, pause=pause) if isinstance(executor, futures.ThreadPoolExecutor) else _run
-        yield Workers(_count_of(executor), lambda numbers: executor.submit(run, task, numbers), pause)
+        yield Workers(_count_of(executor), lambda indices: executor.submit(run, task, indices), pause)
     elif hasattr(executor, "get_executor") and hasattr(executor, "scatter"):
         yield _dask(executor, task)
     else:
@@ -114,11 +114,11 @@ def lasting(executor: Any) -> Iterator[Any]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _run(task: Task, numbers: list[int], pause: Pause | None = None) -> Any:
+def _run(task: Task, indices: list[int], pause: Pause | None = None) -> Any:
     """Do some pieces of a task; without a pause of its own, where nobody interrupts."""
     pause = Pause() if pause is None else pause
     with listening(pause):
-        return task.run(numbers, pause)
+        return task.run(indices, pause)
 
 
 def _count_of(executor: Any) -> int:
@@ -130,7 +130,7 @@ def _threads(count: int, task: Task) -> Iterator[Workers]:
     pause = Pause()
     with ThreadPoolExecutor(count) as pool:
         try:
-            yield Workers(count, lambda numbers: pool.submit(_run, task, numbers, pause), pause, are_threads=True)
+            yield Workers(count, lambda indices: pool.submit(_run, task, indices, pause), pause, are_threads=True)
         except BaseException:
             # Threads cannot be stopped from outside: they are asked to, and listen whenever they pause.
             pause.give_up()
@@ -162,16 +162,16 @@ def _processes(executor: Any, task: Task) -> Iterator[Workers]:
 _task_read: dict[str, Task] = {}
 
 
-def _run_from_file(path: str, numbers: list[int]) -> Any:
+def _run_from_file(path: str, indices: list[int]) -> Any:
     """Do some pieces of the task in a file, which each process reads once, for as long as the file is there."""
     if path not in _task_read:
         _task_read.clear()
         _task_read[path] = pickle.loads(Path(path).read_bytes())
-    return _run(_task_read[path], numbers, PauseByFile(Path(path)))
+    return _run(_task_read[path], indices, PauseByFile(Path(path)))
 
 
 def _dask(client: Any, task: Task) -> Workers:
     sent = client.scatter(task, broadcast=True, hash=False)
     executor = client.get_executor(pure=False)
     count = max(1, sum(client.nthreads().values()))
-    return Workers(count, lambda numbers: executor.submit(_run, sent, numbers))
+    return Workers(count, lambda indices: executor.submit(_run, sent, indices))

@@ -1,1 +1,1 @@
-"""Laws on partitions, one file a law."""
+"""Distributions on partitions, one file a distribution."""

@@ -1,4 +1,4 @@
-"""What a target is: a law on partitions, known through the conditional law of one point given all the others.
+"""What a target is: a distribution on partitions, known through the conditionals of single points given all others.
 
 A target consists of a table of points, a compiled function `log_predictive`, and a prior weight by cluster size. From
 these the sweep kernel gets the weight of putting point n into cluster k of the others:
@@ -24,7 +24,7 @@ from copartition.core.steps import renew_model
 from copartition.display import Displayed
 from copartition.partition import canonical
 from copartition.targets.constraint import Constraint
-from copartition.targets.hooks import Keeping, law_of
+from copartition.targets.hooks import Keeping, hooks_of
 from copartition.targets.priors import Prior, check_prior
 from copartition.targets.unknown import NO_FUNCTIONS, NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
 from copartition.validation import check_names, finite_array, integer, integer_array, label_array, number_array, shorten
@@ -41,7 +41,7 @@ class Functions(TypedDict, total=False):
 
 
 class Target(Displayed):
-    """A law on partitions of `n_points` points.
+    """A distribution on partitions of `n_points` points.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ class Target(Displayed):
     ----------
     model : Model
         The arrays that the compiled functions read.
-    law : Law
+    hooks : Hooks
         The compiled functions.
     n_points : int
-    numbers : list of str
-        The names of numbers that are unknown.
+    hyperparameters : list of str
+        The names of hyperparameters that are unknown.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Target(Displayed):
 
     default_start = "one_cluster"
     belongs_to_chain = False
-    """Whether its unknown numbers are those of one chain, see `of_chain`."""
+    """Whether its unknown hyperparameters are those of one chain, see `of_chain`."""
     names: list[Any] | None = None
     """What points are called, where they have names: words or whole numbers."""
     source: dict[str, Any] | None = None
@@ -179,8 +179,8 @@ class Target(Displayed):
         of_prior: OnGrid | None = getattr(prior, "unknown", None)
         self.groups = (*unknown.groups, *([] if of_prior is None else [of_prior]))
         drawing = unknown.functions if self.groups else NO_FUNCTIONS
-        self.law = law_of(log_predictive, log_merge, log_odds, keeping, drawing)
-        numbers, drawn = unknown_of(self.groups, unknown.raw, _prior_tables(prior, of_prior, self.n_points))
+        self.hooks = hooks_of(log_predictive, log_merge, log_odds, keeping, drawing)
+        hyperparameters, drawn = unknown_of(self.groups, unknown.raw, _prior_tables(prior, of_prior, self.n_points))
         log_size = np.zeros(self.n_points + 1) if prior is None else _log_weights(prior, "log_size", self.n_points)
         self.is_exchangeable = bool(exchangeable) or (log_merge is not None and log_odds is None)
         self.model = Model(
@@ -198,7 +198,7 @@ class Target(Displayed):
             log_grown=grown_of(log_size),
             power=1.0,
             constant=np.array([log_constant, self.n_points * log_constant if log_total is None else log_total], float),
-            numbers=numbers,
+            hyperparameters=hyperparameters,
             unknown=drawn,
             counts_between=int(keeping is not None and keeping.between),
             kinds=self.constraint.kinds,
@@ -212,17 +212,23 @@ class Target(Displayed):
                 f"{len(self.model.log_size)} and {len(self.model.log_new)}."
             )
         if self.groups:
-            renew_model(self.model, self.law, empty_chain(0, widths_of(self.model), 2))
+            renew_model(self.model, self.hooks, empty_chain(0, widths_of(self.model), 2))
         if self.is_exchangeable and self.model.palette:
             raise ValueError(f"exchangeable targets have no palette, got palette={self.model.palette}.")
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that the law depends on: the arrays and the code. New points (a grid) are not hashed."""
+        """A hash of everything that the distribution depends on: the arrays and the code.
+
+        New points (a grid) are not hashed.
+        """
         points, unknown = self.model.points[: self.n_points], self.model.unknown
         m = self.model._replace(points=points, unknown=unknown._replace(raw=unknown.raw[: self.n_points]))
         fields = list(m)[: Model._fields.index("log_grown")]  # what follows from these need not be hashed
-        arrays = [np.asarray(field) for field in (*fields, *([m.numbers, *m.unknown] if len(m.numbers) else []))]
+        arrays = [
+            np.asarray(field)
+            for field in (*fields, *([m.hyperparameters, *m.unknown] if len(m.hyperparameters) else []))
+        ]
         arrays += [np.asarray(m.power)] if m.power != 1.0 else []
         arrays += [self.constraint.kinds, self.constraint.labels] if self.constraint else []
         shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
@@ -231,8 +237,8 @@ class Target(Displayed):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """All compiled functions of the law."""
-        return tuple(function for function in self.law if isinstance(function, Kernel))
+        """All compiled functions of the distribution."""
+        return tuple(function for function in self.hooks if isinstance(function, Kernel))
 
     @property
     def in_full(self) -> str:
@@ -240,8 +246,8 @@ class Target(Displayed):
         return repr(self)
 
     @property
-    def numbers(self) -> list[str]:
-        """The names of numbers that are unknown."""
+    def hyperparameters(self) -> list[str]:
+        """The names of hyperparameters that are unknown."""
         return [name for group in self.groups for name in group.names]
 
     @property
@@ -251,11 +257,14 @@ class Target(Displayed):
 
     @property
     def log_constant(self) -> float:
-        """What `log_predictive` leaves out of the log density of a point; where numbers are unknown, at their start."""
+        """What `log_predictive` leaves out of the log density of a point.
+
+        Where hyperparameters are unknown, at their start.
+        """
         return float(self.model.constant[0])
 
     def of_chain(self) -> Self:
-        """Return the target as one chain sees it: where numbers are unknown, with values of its own."""
+        """Return the target as one chain sees it: where hyperparameters are unknown, with values of its own."""
         if not self.groups:
             return self
         own = copying.copy(self)

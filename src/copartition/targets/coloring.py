@@ -1,9 +1,10 @@
-"""Uniformly random proper colourings of a graph, as a law on partitions of its vertices.
+"""Uniformly random proper colourings of a graph, as a distribution on partitions of its vertices.
 
 With q colours a partition without an edge inside a cluster stands for q! / (q - number of clusters)! colourings, so
 that is its weight. The chain carries the colours themselves: they are a fixed palette of q labels, a vertex may take
 each colour that no neighbour has, and all of these are equally likely. Summed over the colours that nobody uses, this
-is the conditional law on partitions: weight 1 for every admissible cluster, q - number of clusters for a new one.
+is the conditional distribution on partitions: weight 1 for every admissible cluster, q - number of clusters for a new
+one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def uniform_coloring(model, chain, n_choices, n):
 
 
 class GraphColoring(Target):
-    """The uniform law over proper colourings of a graph, as partitions of its vertices.
+    """The uniform distribution over proper colourings of a graph, as partitions of its vertices.
 
     Parameters
     ----------

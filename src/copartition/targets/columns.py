@@ -8,17 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
-from copartition.targets.discrete import CategoryComponent, category_blocks
-from copartition.targets.kinds import block
+from copartition.targets.column_groups import GroupedComponent
+from copartition.targets.discrete import CategoryComponent, category_groups
+from copartition.targets.kinds import column_group
 from copartition.targets.members.groups import ColumnGroup
 from copartition.targets.mixture import Component
 from copartition.validation import shorten
 
 
-class Columns(BlockComponent):
-    """Blocks of columns that are independent given the cluster, each with a component of its own.
+class Columns(GroupedComponent):
+    """Groups of columns that are independent given the cluster, each with a component of its own.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class Columns(BlockComponent):
     def __init__(self, parts: Sequence[tuple[Any, Component]]) -> None:
         if isinstance(parts, str | dict) or not hasattr(parts, "__len__") or not len(parts):
             raise TypeError(f"parts must be a list of (columns, component), got {shorten(parts)}.")
-        self.parts: list[tuple[list[Any], BlockComponent]] = []
+        self.parts: list[tuple[list[Any], GroupedComponent]] = []
         for part in parts:
             if not isinstance(part, tuple | list) or len(part) != 2:
                 raise TypeError(f"parts must be a list of (columns, component), got {shorten(part)} in it.")
             columns, component = part
-            if isinstance(component, Columns) or not isinstance(component, BlockComponent):
+            if isinstance(component, Columns) or not isinstance(component, GroupedComponent):
                 raise TypeError(
                     "component of a part must be Gaussian, NormalInverseWishart, NormalInverseGamma, Bernoulli, "
                     f"Categorical or Poisson, got {shorten(component)}."
@@ -78,16 +78,19 @@ class Columns(BlockComponent):
         ]
         return resolved
 
-    def blocks(self, cells: Cells, n_points: int) -> list[block.BlockArrays]:
-        """Return the blocks of all parts of a resolved component; columns of categories make up one of their own."""
-        blocks, categories = [], []
+    def column_groups(self, cells: Cells, n_points: int) -> list[column_group.GroupArrays]:
+        """Return the column groups of all parts of a resolved component.
+
+        Columns of categories make up one of their own.
+        """
+        column_groups, categories = [], []
         for positions, (_, component) in zip(self._positions, self.parts, strict=True):
             own = cells.subset(positions)
             if isinstance(component, CategoryComponent):
                 categories += component.columns(own)
             else:
-                blocks += component.blocks(own, n_points)
-        return [*category_blocks(categories, n_points), *blocks]
+                column_groups += component.column_groups(own, n_points)
+        return [*category_groups(categories, n_points), *column_groups]
 
     def has_met_data(self) -> bool:
         """Tell whether the component is a resolved one."""

@@ -1,9 +1,9 @@
 """What is known of a clustering for certain: the clusters of some points, and kinds of points that never mix.
 
-A constraint restricts the law of a target to the partitions that keep to it: points with the same known label are
-together, points with different ones are not, and points of different kinds are not either. That is a law on partitions
-like any other, whose conditional laws are those of the target with some choices left out. Points whose cluster is known
-are not moved at all: all others may come to them and leave them, which leads everywhere.
+A constraint restricts the distribution of a target to the partitions that keep to it: points with the same known label
+are together, points with different ones are not, and points of different kinds are not either. That is a distribution
+on partitions like any other, whose conditional distributions are those of the target with some choices left out. Points
+whose cluster is known are not moved at all: all others may come to them and leave them, which leads everywhere.
 """
 
 from __future__ import annotations

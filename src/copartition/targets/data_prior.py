@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from copartition.targets.cells import Cells
-from copartition.targets.laws import LAWS, Normal
+from copartition.targets.distributions import DISTRIBUTIONS, Normal
 from copartition.validation import plain, positive_definite
 
 MEAN_WEIGHT = 0.01
@@ -81,8 +81,8 @@ def short(value: Any) -> str:
     """Return numbers with few digits, and not too many of them."""
     if value is None:
         return "what the data say"
-    if isinstance(value, (Normal, *LAWS)):
-        return f"an unknown number that follows {value!r}"
+    if isinstance(value, (Normal, *DISTRIBUTIONS)):
+        return f"an unknown hyperparameter that follows {value!r}"
     numbers = np.ravel(value)
     if len(numbers) > 1 and np.all(numbers == numbers[0]):
         numbers = numbers[:1]
@@ -94,7 +94,7 @@ def representation(component: Any, names: tuple[str, ...]) -> str:
     """Return the text that makes a component, with those of its arguments that are given."""
     values = {name: getattr(component, name) for name in names if getattr(component, name) is not None}
     given = [
-        f"{name}={value!r}" if isinstance(value, (Normal, *LAWS)) else f"{name}={plain(value)}"
+        f"{name}={value!r}" if isinstance(value, (Normal, *DISTRIBUTIONS)) else f"{name}={plain(value)}"
         for name, value in values.items()
     ]
     return f"{type(component).__name__}({', '.join(given)})"

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from copartition.targets.blocks import BlockComponent, equal_columns
 from copartition.targets.cells import Cells
+from copartition.targets.column_groups import GroupedComponent, equal_columns
 from copartition.targets.kinds import discrete
-from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.kinds.column_group import GroupArrays
 from copartition.targets.members.discrete import AnswerColumn, CategoryColumn, CountColumn, CountPrior
 from copartition.targets.members.groups import ColumnGroup, column_by_column
 from copartition.validation import column_array, plain, positive_array, shorten
@@ -29,7 +29,7 @@ class Category(NamedTuple):
     codes : int64 array (n_points)
         Which category each cell is, -1 where it was not observed.
     weights : float64 array (n_categories)
-        Of the Dirichlet law.
+        Of the Dirichlet distribution.
     has_missing : bool
     """
 
@@ -38,16 +38,16 @@ class Category(NamedTuple):
     has_missing: bool
 
 
-class CategoryComponent(BlockComponent):
+class CategoryComponent(GroupedComponent):
     """A component whose columns are categories."""
 
     @abstractmethod
     def columns(self, cells: Cells) -> list[Category]:
         """Return the columns of a resolved component."""
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the blocks of a resolved component: complete columns, and those with missing cells."""
-        return category_blocks(self.columns(cells), n_points)
+    def column_groups(self, cells: Cells, n_points: int) -> list[GroupArrays]:
+        """Return the column groups of a resolved component: complete columns, and those with missing cells."""
+        return category_groups(self.columns(cells), n_points)
 
     def _codes_of(self, cells: Cells) -> np.ndarray:
         """Return the numbers of the categories as floats, NaN where a cell is missing."""
@@ -55,13 +55,13 @@ class CategoryComponent(BlockComponent):
         return np.where(codes < 0, np.nan, codes)
 
 
-def category_blocks(columns: Sequence[Category], n_points: int) -> list[BlockArrays]:
-    """Return blocks of columns of categories, of whichever component: complete ones, and those with missing cells."""
+def category_groups(columns: Sequence[Category], n_points: int) -> list[GroupArrays]:
+    """Return groups of columns of categories, of whichever component: complete ones, and those with missing cells."""
     kinds = [[column for column in columns if column.has_missing == has_missing] for has_missing in (False, True)]
-    return [_category_block(kind, n_points) for kind in kinds if kind]
+    return [_category_group(kind, n_points) for kind in kinds if kind]
 
 
-def _category_block(columns: list[Category], n_points: int) -> BlockArrays:
+def _category_group(columns: list[Category], n_points: int) -> GroupArrays:
     begins = np.cumsum([0, *[len(column.weights) for column in columns]])
     codes = np.column_stack([column.codes for column in columns])
     chosen = np.where(codes >= 0, codes + begins[:-1], -1)
@@ -71,7 +71,7 @@ def _category_block(columns: list[Category], n_points: int) -> BlockArrays:
     totals = np.array([column.weights.sum() for column in columns])
     weights = np.concatenate([column.weights for column in columns])
     has_missing = columns[0].has_missing
-    return BlockArrays(
+    return GroupArrays(
         discrete.CATEGORICAL,
         len(columns),
         summed=np.hstack([summed, codes >= 0]) if has_missing else summed,
@@ -138,7 +138,7 @@ class Bernoulli(CategoryComponent):
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         return [
-            "A column of a cluster is 1 with a probability of its own, drawn from a beta law with "
+            "A column of a cluster is 1 with a probability of its own, drawn from a beta distribution with "
             f"{plain(_one(self.a))} (a) and {plain(_one(self.b))} (b); columns are independent within a cluster."
         ]
 
@@ -147,7 +147,7 @@ class Bernoulli(CategoryComponent):
 
 
 class Categorical(CategoryComponent):
-    """Columns of categories: each cluster has probabilities of its own, drawn from a symmetric Dirichlet law.
+    """Columns of categories: each cluster has probabilities of its own, drawn from a symmetric Dirichlet distribution.
 
     The categories of a column are those that occur, or, for a pandas Categorical, those that it declares. They may be
     text, whole numbers or booleans. Cells may be missing.
@@ -155,7 +155,7 @@ class Categorical(CategoryComponent):
     Parameters
     ----------
     concentration : float or array (n_columns), default 1
-        Of the Dirichlet law, for each category.
+        Of the Dirichlet distribution, for each category.
 
     Examples
     --------
@@ -220,15 +220,15 @@ class Categorical(CategoryComponent):
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         return [
-            "A column of a cluster has probabilities of its own for its categories, drawn from a Dirichlet law with "
-            f"{plain(_one(self.concentration))} for each (concentration); columns are independent within a cluster."
+            "A column of a cluster has probabilities of its own for its categories, drawn from a Dirichlet "
+            f"distribution with {plain(_one(self.concentration))} for each (concentration); columns are independent within a cluster."
         ]
 
     def __repr__(self) -> str:
         return f"Categorical(concentration={plain(_one(self.concentration))})"
 
 
-class Poisson(BlockComponent):
+class Poisson(GroupedComponent):
     """Columns of counts: each cluster has a rate for each column, drawn from Gamma(shape, rate).
 
     Cells may be missing.
@@ -260,11 +260,11 @@ class Poisson(BlockComponent):
         resolved._totals = np.nansum(cells.numbers(), axis=0)
         return resolved
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the blocks of a resolved component: columns that are alike in shape, rate and missing cells."""
+    def column_groups(self, cells: Cells, n_points: int) -> list[GroupArrays]:
+        """Return the column groups of a resolved component: columns that are alike in shape, rate and missing cells."""
         counts = _counts_of(cells)
         same = equal_columns(self.shape, self.rate, self._missing)
-        return [self._block(counts[:, columns], columns, n_points) for columns in same]
+        return [self._column_group(counts[:, columns], columns, n_points) for columns in same]
 
     def member_groups(self, cells: Cells) -> list[ColumnGroup]:
         """Return every column by itself."""
@@ -274,7 +274,7 @@ class Poisson(BlockComponent):
         """Return shape and rate of every column."""
         return [CountPrior(shape, rate) for shape, rate in zip(self.shape, self.rate, strict=True)]
 
-    def _block(self, counts: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
+    def _column_group(self, counts: np.ndarray, columns: np.ndarray, n_points: int) -> GroupArrays:
         from scipy.special import gammaln
 
         shape, rate, sizes = self.shape[columns[0]], self.rate[columns[0]], np.arange(n_points + 1.0)
@@ -282,7 +282,7 @@ class Poisson(BlockComponent):
         needed = self._totals[columns].max() + seen.max() + 1
         length = int(min(needed, MOST_LOGARITHMS))
         of_points = np.column_stack([-gammaln(seen + 1.0).sum(axis=1), seen.sum(axis=1), seen.max(axis=1)])
-        return BlockArrays(
+        return GroupArrays(
             discrete.POISSON,
             len(columns),
             table=np.column_stack([-np.log1p(1.0 / (rate + sizes)), np.log(rate + sizes + 1.0)]),
@@ -295,8 +295,8 @@ class Poisson(BlockComponent):
     def assumptions(self) -> list[str]:
         """Return what is assumed of the points of a cluster, in words."""
         return [
-            "Counts of a cluster are Poisson with a rate of its own in each column, drawn from a gamma law with shape "
-            f"{plain(_one(self.shape))} (shape) and rate {plain(_one(self.rate))} (rate); columns are independent "
+            "Counts of a cluster are Poisson with a rate of its own in each column, drawn from a gamma distribution "
+            f"with shape {plain(_one(self.shape))} (shape) and rate {plain(_one(self.rate))} (rate); columns are independent "
             "within a cluster."
         ]
 
@@ -318,7 +318,7 @@ def _counts_of(cells: Cells) -> np.ndarray:
 
 
 def _with_observed(cells: np.ndarray, has_missing: bool) -> dict[str, Any]:
-    """Return the columns of a block whose cells are summed themselves, and where it says which were observed."""
+    """Return the columns of a column group whose cells are summed themselves, and where it says which were observed."""
     observed = ~np.isnan(cells)
     summed = np.where(observed, cells, 0.0)
     return {

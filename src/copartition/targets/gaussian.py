@@ -3,7 +3,7 @@
 A cluster's mean is drawn from ``N(mean, mean_cov)`` and its points from ``N(cluster mean, noise_cov)``. Both
 covariances become diagonal at once in suitable coordinates (a generalised eigenproblem), in which the noise has unit
 variance, the prior mean is 0 and dimension d has prior precision ``kappa[d]``. For a cluster of c points with sum s
-the predictive law of a point is then, independently in each dimension,
+the predictive distribution of a point is then, independently in each dimension,
 
     N( s / (kappa + c),  1 + 1 / (kappa + c) ).
 
@@ -27,19 +27,19 @@ from typing import Any, Self
 import numpy as np
 
 from copartition.core.room import aligned
-from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
+from copartition.targets.column_groups import GroupedComponent
 from copartition.targets.data_prior import short
 from copartition.targets.hooks import log_merge, log_predictive
 from copartition.targets.kinds import known, tied_hyper
-from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.kinds.column_group import GroupArrays
 from copartition.targets.kinds.hyper import MEAN, SPREAD, WEIGHT
 from copartition.targets.members.groups import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.mixture import Prepared
 from copartition.targets.shared_noise import SharedNoise, statistics_of
 from copartition.targets.unknown import Drawn
-from copartition.targets.unknown_prior import column_names, laws_in, scale_grid
+from copartition.targets.unknown_prior import column_names, distributions_in, scale_grid
 from copartition.validation import column_array, finite_array, plain, positive_array, positive_definite, shorten
 
 COLUMNS_AT_A_TIME = 32
@@ -115,16 +115,17 @@ def anisotropic_merge(model, chain, a, b):
     return result
 
 
-class Gaussian(BlockComponent):
+class Gaussian(GroupedComponent):
     """Gaussian clusters with a known covariance within clusters and a Gaussian prior for their means.
 
     Parameters
     ----------
-    noise_sd, mean_sd : float, array (n_columns), or a law of a positive number, optional
-        Standard deviation of points around their cluster's mean, and of cluster means around `mean`. A law (`Gamma`,
-        `InverseGamma`, `LogUniform`) says that it is unknown: one number for all columns, drawn from 64 values.
+    noise_sd, mean_sd : float, array (n_columns), or a distribution of a positive number, optional
+        Standard deviation of points around their cluster's mean, and of cluster means around `mean`. A distribution
+        (`Gamma`, `InverseGamma`, `LogUniform`) says that it is unknown: one number for all columns, drawn from 64
+        values.
     mean : float, array (n_columns) or Normal, default 0
-        Prior mean of the cluster means. A `Normal` law: unknown, a number a column.
+        Prior mean of the cluster means. A `Normal` distribution: unknown, a number a column.
     noise_cov, mean_cov : array (n_columns, n_columns), optional
         Full covariances, each in place of the standard deviations.
 
@@ -152,16 +153,16 @@ class Gaussian(BlockComponent):
                     f"Gaussian needs either {role}_sd or {role}_cov, got "
                     + ("neither." if sd is None else f"both: {role}_sd={shorten(sd)}, {role}_cov={shorten(cov)}.")
                 )
-        self.laws = laws_in({"noise_sd": noise_sd, "mean_sd": mean_sd, "mean": mean})
-        if self.laws and (noise_cov is not None or mean_cov is not None):
+        self.distributions = distributions_in({"noise_sd": noise_sd, "mean_sd": mean_sd, "mean": mean})
+        if self.distributions and (noise_cov is not None or mean_cov is not None):
             raise TypeError(
-                "Gaussian with noise_cov or mean_cov has no unknown numbers; take TiedGaussian('full'), got "
-                f"{', '.join(f'{name}={law!r}' for name, law in self.laws.items())}."
+                "Gaussian with noise_cov or mean_cov has no unknown hyperparameters; take TiedGaussian('full'), got "
+                f"{', '.join(f'{name}={distribution!r}' for name, distribution in self.distributions.items())}."
             )
         for name, value in (("noise_sd", noise_sd), ("mean_sd", mean_sd)):
-            if value is not None and name not in self.laws:
+            if value is not None and name not in self.distributions:
                 positive_array(name, value)
-        if "mean" not in self.laws:
+        if "mean" not in self.distributions:
             finite_array("mean", mean, (0, 1))
         self.noise_sd = noise_sd
         self.mean_sd = mean_sd
@@ -174,7 +175,7 @@ class Gaussian(BlockComponent):
         """Return the same component, which knows where cells are missing."""
         resolved = copy.copy(self)
         resolved._missing = bool(cells.missing().any())
-        if self.laws:
+        if self.distributions:
             resolved._noise = self._shared_noise(cells)
             return resolved
         if resolved._missing and self._coordinates(cells.shape[1])[1].ndim == 2:
@@ -187,52 +188,52 @@ class Gaussian(BlockComponent):
 
     def prepare(self, data: Cells) -> Prepared:
         """Return the data in coordinates of unit noise and independent dimensions, and tables by cluster size."""
-        if data.missing().any() or self.laws:
+        if data.missing().any() or self.distributions:
             return super().prepare(data)
         return self._prepare_complete(data.numbers())
 
     def transform(self, data: Cells) -> np.ndarray:
         """Return data in the coordinates of `prepare`."""
-        return super().transform(data) if self._missing or self.laws else self._rows(_complete(data))
+        return super().transform(data) if self._missing or self.distributions else self._rows(_complete(data))
 
-    _noise: SharedNoise  # set when a component with unknown numbers meets data
+    _noise: SharedNoise  # set when a component with unknown hyperparameters meets data
 
     def _shared_noise(self, cells: Cells) -> SharedNoise:
-        """Return the block of a component with unknown numbers, of which the noise is drawn last."""
-        width, laws = cells.shape[1], self.laws
+        """Return the column group of a component with unknown hyperparameters, of which the noise is drawn last."""
+        width, distributions = cells.shape[1], self.distributions
         known = statistics_of(cells, np.nanmean(cells.numbers(), axis=0))
         spread = float(np.sqrt(np.maximum(known["squares"] / np.maximum(known["cells"], 1.0), 1e-300).mean()))
         groups: list[Any] = []
-        if "mean_sd" in laws:
-            groups.append((WEIGHT, 0, scale_grid("mean_sd", laws["mean_sd"], spread)))
-        law: Any = laws.get("mean")
-        of_columns = [] if law is None else law.columns(width)
+        if "mean_sd" in distributions:
+            groups.append((WEIGHT, 0, scale_grid("mean_sd", distributions["mean_sd"], spread)))
+        distribution: Any = distributions.get("mean")
+        of_columns = [] if distribution is None else distribution.columns(width)
         names = column_names("mean", cells)
         groups += [(MEAN, j, Drawn([names[j]], float(one.mean), one)) for j, one in enumerate(of_columns)]
-        if "noise_sd" in laws:
-            grid = scale_grid("noise_sd", laws["noise_sd"], spread)
-            _check_grid_of_noise(grid.values, float(known["cells"].sum()), laws["noise_sd"])
+        if "noise_sd" in distributions:
+            grid = scale_grid("noise_sd", distributions["noise_sd"], spread)
+            _check_grid_of_noise(grid.values, float(known["cells"].sum()), distributions["noise_sd"])
             groups.append((SPREAD, 0, grid))
         sds = {
-            name: np.ones(width) if name in laws else column_array(name, getattr(self, name), width)
+            name: np.ones(width) if name in distributions else column_array(name, getattr(self, name), width)
             for name in ("noise_sd", "mean_sd")
         }
         return SharedNoise(
             form=tied_hyper.GAUSSIAN,
             groups=tuple(groups),
-            mean=known["shift"] if law is not None else column_array("mean", self.mean, width),
+            mean=known["shift"] if distribution is not None else column_array("mean", self.mean, width),
             is_alike=all(np.ptp(sd) == 0.0 for sd in sds.values()),
-            law_mean=np.array([one.mean for one in of_columns]) if of_columns else 0.0,
-            law_sd=np.array([one.sd for one in of_columns]) if of_columns else 1.0,
+            distribution_mean=np.array([one.mean for one in of_columns]) if of_columns else 0.0,
+            distribution_sd=np.array([one.sd for one in of_columns]) if of_columns else 1.0,
             variance=sds["noise_sd"] ** 2,
             of_means=sds["mean_sd"] ** 2,
             **known,
         )
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the one block of a resolved component, for data with missing cells or as a part of `Columns`."""
-        if self.laws:
-            return [self._noise.block(cells, n_points)]
+    def column_groups(self, cells: Cells, n_points: int) -> list[GroupArrays]:
+        """Return the one column group of a resolved component, for missing cells or as a part of `Columns`."""
+        if self.distributions:
+            return [self._noise.column_group(cells, n_points)]
         data, width = cells.numbers(), cells.shape[1]
         kappa, axes = self._coordinates(width)
         centred = data - column_array("mean", self.mean, width)
@@ -241,7 +242,7 @@ class Gaussian(BlockComponent):
         points[~observed] = 0.0
         volume = np.log(axes).sum() if axes.ndim == 1 else np.linalg.slogdet(axes)[1]
         return [
-            BlockArrays(
+            GroupArrays(
                 known.KNOWN,
                 width,
                 summed=np.hstack([points, observed]) if self._missing else points,
@@ -285,11 +286,11 @@ class Gaussian(BlockComponent):
 
     def has_met_data(self) -> bool:
         """Tell whether the component is a resolved one."""
-        return not self.laws or hasattr(self, "_noise")
+        return not self.distributions or hasattr(self, "_noise")
 
     def unknown_groups(self) -> tuple[Any, ...]:
         """Return the unknown hyperparameters of a resolved component."""
-        return self._noise.groups if self.laws else ()
+        return self._noise.groups if self.distributions else ()
 
     def member_groups(self, cells: Cells) -> list[ColumnGroup]:
         """Return all columns together if there is a covariance, every column by itself otherwise."""
@@ -325,7 +326,7 @@ class Gaussian(BlockComponent):
         )
         known = (
             "is the same for all clusters"
-            if "noise_sd" in self.laws
+            if "noise_sd" in self.distributions
             else "is taken as known and the same for all clusters"
         )
         return [
@@ -334,7 +335,7 @@ class Gaussian(BlockComponent):
         ]
 
     def _in_words(self, name: str) -> str:
-        return short(self.laws[name]) if name in self.laws else plain(getattr(self, name))
+        return short(self.distributions[name]) if name in self.distributions else plain(getattr(self, name))
 
     def _coordinates(self, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
         """Return kappa, and what data are multiplied by: a number a column, or a matrix."""
@@ -357,20 +358,23 @@ class Gaussian(BlockComponent):
         for name in ("noise_sd", "noise_cov", "mean_sd", "mean_cov"):
             value = getattr(self, name)
             if value is not None:
-                shown.append(f"{name}={self.laws[name]!r}" if name in self.laws else f"{name}={plain(value)}")
-        if "mean" in self.laws:
+                shown.append(
+                    f"{name}={self.distributions[name]!r}" if name in self.distributions else f"{name}={plain(value)}"
+                )
+        if "mean" in self.distributions:
             shown.append(f"mean={self.mean!r}")
         elif np.any(np.asarray(self.mean) != 0):
             shown.append(f"mean={plain(self.mean)}")
         return f"Gaussian({', '.join(shown)})"
 
 
-def _check_grid_of_noise(values: np.ndarray, n_cells: float, law: Any) -> None:
+def _check_grid_of_noise(values: np.ndarray, n_cells: float, distribution: Any) -> None:
     """Refuse a grid whose steps are much longer than many data allow: the number would be stuck at one value."""
     step, sd = float(np.log(values[1] / values[0])), 1.0 / np.sqrt(2.0 * n_cells)
     if step > STEPS * sd:
         raise ValueError(
-            f"noise_sd must have a law that is not so wide, got {law!r}, of which {len(values)} values are "
+            f"noise_sd must have a distribution that is not so wide, got {distribution!r}, of which {len(values)} "
+            "values are "
             f"{100 * step:.2g} % apart, where {n_cells:.0f} cells tell it to within {100 * sd:.2g} %; take "
             "TiedGaussian, whose noise is on no grid, or a narrower LogUniform."
         )

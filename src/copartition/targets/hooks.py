@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from copartition.core.compiling import Kernel, hook
 from copartition.core.state import (
-    Law,
+    Hooks,
     begin_signature,
     enter_signature,
     leave_signature,
@@ -60,7 +60,7 @@ Decorator of a target's compiled function ``f(model, chain, a, b, n)``, for spli
 
 It returns the log weight of putting point `n` into cluster `a`, less that of putting it into cluster `b`, prior aside,
 as `log_predictive` does. Many points may be in no cluster at that moment (their labels are negative): the weights are
-those of a law of the other points alone.
+those of a distribution of the other points alone.
 
 Examples
 --------
@@ -180,15 +180,15 @@ class Keeping:
         integer("scratch", self.scratch, 0)
 
 
-def law_of(
+def hooks_of(
     log_predictive: Kernel,
     log_merge: Kernel | None,
     log_odds: Kernel | None,
     keeping: Keeping | None,
     drawing: tuple[Kernel | None, ...],
-) -> Law:
+) -> Hooks:
     """Return the functions of a target as kernels take them, None where it gives none; `drawing` are of `Unknowns`."""
     kept = (None, None, None) if keeping is None else (keeping.begin, keeping.enter, keeping.leave)
     given = [int(one is not None) for one in (log_merge, log_odds, keeping)]
     first = (log_predictive, log_merge, given[0], log_odds, given[1])
-    return Law._make([*first, *kept, given[2], *drawing])
+    return Hooks._make([*first, *kept, given[2], *drawing])

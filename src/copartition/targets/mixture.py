@@ -94,7 +94,7 @@ class NormalColumns(NamedTuple):
 
 
 class Component(ABC):
-    """The law of the points of one cluster, its parameters integrated out.
+    """The distribution of the points of one cluster, its parameters integrated out.
 
     A component of your own is a subclass that has this method; ``examples/bernoulli.py`` is one.
 
@@ -151,16 +151,16 @@ class Component(ABC):
 
 
 class Mixture(Target):
-    """The posterior law of a clustering.
+    """The posterior distribution of a clustering.
 
     Parameters
     ----------
     data : array (n_points, n_columns) or (n_points,), or data frame
         One row a point. NaN, or pandas' NA, where a cell was not observed, if the component allows it.
     component : Component
-        The law of the points of one cluster, for instance `NormalInverseWishart`.
+        The distribution of the points of one cluster, for instance `NormalInverseWishart`.
     prior : Prior, optional
-        The law of the clustering before any data; left out, `DirichletProcess` with an unknown concentration.
+        The distribution of the clustering before any data; left out, `DirichletProcess` with an unknown concentration.
     known, kinds : array, optional
         Clusters of points that are known, and kinds of points that are never together: see `Target`.
 
@@ -221,7 +221,7 @@ class Mixture(Target):
         super().__init__(prior=prior, exchangeable=True, copy=shared, known=known, kinds=kinds, **arguments)
 
     def with_points(self, data: Any) -> Mixture:
-        """Return the same law, whose compiled function also knows new points: rows after those of the data."""
+        """Return the same distribution, whose compiled function also knows new points: rows after those of the data."""
         cells: Any = cells_of(data, "grid") if self.component.takes_cells else _numbers("grid", data)
         if self._names is not None and getattr(cells, "names", None) is not None:
             cells = cells.subset([cells.position(name) for name in self._names])
@@ -234,7 +234,7 @@ class Mixture(Target):
             unknown = self.model.unknown
             raw = np.concatenate([unknown.raw, self.component.raw(cells)]) if unknown.raw.size else unknown.raw
             larger.model = larger.model._replace(unknown=unknown._replace(raw=raw))
-            renew_model(larger.model, larger.law, empty_chain(0, widths_of(larger.model), 2))
+            renew_model(larger.model, larger.hooks, empty_chain(0, widths_of(larger.model), 2))
         return larger
 
     def assumptions(self) -> list[str]:
@@ -277,8 +277,8 @@ def _normal_columns(component: Component, cells: Any) -> NormalColumns | None:
     if not positions:
         return None
     table = cells if isinstance(cells, Cells) else Cells(list(cells.T))
-    numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    return NormalColumns(table.subset(positions).numbers(), [table.label(j) for j in positions], numbers)
+    hyperparameters = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return NormalColumns(table.subset(positions).numbers(), [table.label(j) for j in positions], hyperparameters)
 
 
 def _histogram(cells: Any) -> dict[str, list[float]] | None:

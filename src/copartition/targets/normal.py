@@ -1,7 +1,7 @@
 """Normal clusters whose means and covariances are unknown.
 
-Where a law stands in the place of a number of their prior, that number is unknown too, and drawn along with the
-partition. A resolved component keeps these laws as `laws`, and as attributes.
+Where a distribution stands in the place of a number of their prior, that number is unknown too, and drawn along with
+the partition. A resolved component keeps these distributions as `distributions`, and as attributes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from copartition.targets.blocks import BlockComponent, equal_columns
 from copartition.targets.cells import Cells
+from copartition.targets.column_groups import GroupedComponent, equal_columns
 from copartition.targets.data_prior import (
     MEAN_WEIGHT,
     MORE_DEGREES,
@@ -23,17 +23,17 @@ from copartition.targets.data_prior import (
     short,
     variances_of,
 )
-from copartition.targets.kinds import gamma, wishart, wishart_numbers
-from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.distributions import NODES
+from copartition.targets.kinds import gamma, wishart, wishart_hyperparameters
+from copartition.targets.kinds.column_group import GroupArrays
 from copartition.targets.kinds.hyper import MEAN, SCALE, WEIGHT
-from copartition.targets.laws import NODES
 from copartition.targets.members.groups import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.members.student import StudentColumn, StudentPrior, StudentRows
-from copartition.targets.unknown_prior import known_or_start, laws_in, mean_grids, scale_grid, weight_grid
+from copartition.targets.unknown_prior import distributions_in, known_or_start, mean_grids, scale_grid, weight_grid
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
 
-class NormalInverseWishart(BlockComponent):
+class NormalInverseWishart(GroupedComponent):
     """Normal clusters, each with a mean and a covariance of its own, all unknown.
 
     The points of a cluster are ``N(mu, Sigma)``, ``mu`` given ``Sigma`` is ``N(mean, Sigma / mean_weight)`` and
@@ -43,14 +43,17 @@ class NormalInverseWishart(BlockComponent):
     Parameters
     ----------
     mean : float, array (n_columns) or Normal, optional
-        Prior mean of the cluster means; left out, the column means. A `Normal` law: unknown, a number a column.
-    mean_weight : float, or a law of a positive number, optional
-        How many points the prior mean is worth; left out, 0.01. A law (`Gamma`, `InverseGamma`, `LogUniform`): unknown.
+        Prior mean of the cluster means; left out, the column means. A `Normal` distribution: unknown, a number a
+        column.
+    mean_weight : float, or a distribution of a positive number, optional
+        How many points the prior mean is worth; left out, 0.01. A distribution (`Gamma`, `InverseGamma`, `LogUniform`):
+        unknown.
     degrees_of_freedom : float, optional
-        Of the inverse Wishart law, more than the number of columns less 1; left out, the number of columns plus 2.
-    scale : array (n_columns, n_columns), or a law of a positive number, optional
-        Its scale matrix; left out, the covariance of the data. An array of one dimension is taken for a diagonal. A law
-        of a positive number says that the scale is unknown: a factor of the covariance of the data.
+        Of the inverse Wishart distribution, more than the number of columns less 1; left out, the number of columns
+        plus 2.
+    scale : array (n_columns, n_columns), or a distribution of a positive number, optional
+        Its scale matrix; left out, the covariance of the data. An array of one dimension is taken for a diagonal. A
+        distribution of a positive number says that the scale is unknown: a factor of the covariance of the data.
 
     Examples
     --------
@@ -64,16 +67,16 @@ class NormalInverseWishart(BlockComponent):
     def __init__(
         self, mean: Any = None, mean_weight: Any = None, degrees_of_freedom: Any = None, scale: Any = None
     ) -> None:
-        self.laws = laws_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
+        self.distributions = distributions_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
         self.mean, self.mean_weight, self.scale = mean, mean_weight, scale
         self.degrees_of_freedom: Any = (
             None if degrees_of_freedom is None else positive_number("degrees_of_freedom", degrees_of_freedom)
         )
-        if mean is not None and "mean" not in self.laws:
+        if mean is not None and "mean" not in self.distributions:
             self.mean = finite_array("mean", mean, (0, 1))
-        if mean_weight is not None and "mean_weight" not in self.laws:
+        if mean_weight is not None and "mean_weight" not in self.distributions:
             self.mean_weight = positive_number("mean_weight", mean_weight)
-        if scale is not None and "scale" not in self.laws:
+        if scale is not None and "scale" not in self.distributions:
             self.scale = finite_array("scale", scale, (0, 1, 2))
 
     def resolve(self, cells: Cells) -> Self:
@@ -88,7 +91,7 @@ class NormalInverseWishart(BlockComponent):
         data, n_columns = cells.numbers(), cells.shape[1]
         resolved = copy.copy(self)
         resolved._shift = means_of(data, cells)
-        if "mean" not in self.laws:
+        if "mean" not in self.distributions:
             resolved.mean = resolved._shift if self.mean is None else column_array("mean", self.mean, n_columns)
         resolved.mean_weight = MEAN_WEIGHT if self.mean_weight is None else self.mean_weight
         degrees = float(n_columns + MORE_DEGREES) if self.degrees_of_freedom is None else self.degrees_of_freedom
@@ -97,29 +100,30 @@ class NormalInverseWishart(BlockComponent):
                 f"degrees_of_freedom must be more than {n_columns - 1} for {n_columns} columns, got {degrees:g}."
             )
         resolved.degrees_of_freedom = degrees
-        if "scale" not in self.laws:
+        if "scale" not in self.distributions:
             resolved.scale = covariance_of(data, cells) if self.scale is None else scale_matrix(self.scale, n_columns)
-        resolved._matrix = covariance_of(data, cells) if "scale" in self.laws else resolved.scale
+        resolved._matrix = covariance_of(data, cells) if "scale" in self.distributions else resolved.scale
         resolved._groups = self._unknown(cells)
         return resolved
 
-    # Set when the component meets data: column means, the scale matrix but for an unknown factor, unknown numbers.
+    # Set when the component meets data: column means, the scale matrix but for an unknown factor, unknown
+    # hyperparameters.
     _shift: np.ndarray
     _matrix: np.ndarray
     _groups: tuple[Any, ...]
 
     def _unknown(self, cells: Cells) -> tuple[Any, ...]:
-        laws, groups = self.laws, []
-        if "mean_weight" in laws:
-            groups.append((WEIGHT, 0, weight_grid(laws["mean_weight"])))
-        if "scale" in laws:
-            groups.append((SCALE, 0, scale_grid("scale", laws["scale"], 1.0)))
-        if "mean" in laws:
-            groups += [(MEAN, j, grid) for j, grid in enumerate(mean_grids(laws["mean"], cells))]
+        distributions, groups = self.distributions, []
+        if "mean_weight" in distributions:
+            groups.append((WEIGHT, 0, weight_grid(distributions["mean_weight"])))
+        if "scale" in distributions:
+            groups.append((SCALE, 0, scale_grid("scale", distributions["scale"], 1.0)))
+        if "mean" in distributions:
+            groups += [(MEAN, j, grid) for j, grid in enumerate(mean_grids(distributions["mean"], cells))]
         return tuple(groups)
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the one block of a resolved component."""
+    def column_groups(self, cells: Cells, n_points: int) -> list[GroupArrays]:
+        """Return the one column group of a resolved component."""
         from scipy.linalg import solve_triangular
         from scipy.special import gammaln, multigammaln
 
@@ -135,7 +139,7 @@ class NormalInverseWishart(BlockComponent):
         base_marginal = multigammaln(0.5 * nu, width) - multigammaln(0.5 * nu[0], width)
         marginal = base_marginal + 0.5 * width * np.log(kappa[0] / kappa)
         alone = normaliser[0] - 0.5 * (nu[0] + 1.0) * np.log1p(shrinkage[0] * np.sum(points**2, axis=1))
-        block = BlockArrays(
+        column_group = GroupArrays(
             wishart.WISHART,
             width,
             summed=np.zeros((n_rows, 0)),
@@ -147,13 +151,13 @@ class NormalInverseWishart(BlockComponent):
             log_constant=-0.5 * width * np.log(np.pi) - np.log(np.diag(factor)).sum(),
         )
         if not self._groups:
-            return [block]
+            return [column_group]
         inverse = solve_triangular(factor, np.eye(width), lower=True)
-        mean = self._shift if "mean" in self.laws else self.mean
+        mean = self._shift if "mean" in self.distributions else self.mean
         return [
-            block._replace(
-                table=np.column_stack([block.table, base, base_marginal]),
-                scratch=wishart_numbers.numbers_scratch_width(width, NODES),
+            column_group._replace(
+                table=np.column_stack([column_group.table, base, base_marginal]),
+                scratch=wishart_hyperparameters.hyperparameters_scratch_width(width, NODES),
                 own=np.concatenate(
                     [[1.0], np.zeros(width), inverse @ (mean - self._shift), self._shift, inverse.ravel()]
                 ),
@@ -200,7 +204,7 @@ class NormalInverseWishart(BlockComponent):
         ]
 
     def _scale_in_words(self) -> str:
-        if "scale" in self.laws:
+        if "scale" in self.distributions:
             return f"a scale matrix (scale) that is the covariance of the data times {short(self.scale)}"
         deviations = short(np.sqrt(np.diag(self.scale)))
         return f"a scale matrix (scale) that stands for standard deviations of {deviations}"
@@ -209,7 +213,7 @@ class NormalInverseWishart(BlockComponent):
         return representation(self, ("mean", "mean_weight", "degrees_of_freedom", "scale"))
 
 
-class NormalInverseGamma(BlockComponent):
+class NormalInverseGamma(GroupedComponent):
     """Normal clusters with a mean and a variance of their own in each column, all unknown and independent.
 
     A cell is ``N(mu, v)``, ``mu`` given ``v`` is ``N(mean, v / mean_weight)`` and ``v`` is inverse gamma, as
@@ -219,13 +223,15 @@ class NormalInverseGamma(BlockComponent):
     Parameters
     ----------
     mean : float, array (n_columns) or Normal, optional
-        Prior mean of the cluster means; left out, the column means. A `Normal` law: unknown, a number a column.
-    mean_weight : float, array (n_columns), or a law of a positive number, optional
-        How many points the prior mean is worth; left out, 0.01. A law (`Gamma`, `InverseGamma`, `LogUniform`): unknown.
+        Prior mean of the cluster means; left out, the column means. A `Normal` distribution: unknown, a number a
+        column.
+    mean_weight : float, array (n_columns), or a distribution of a positive number, optional
+        How many points the prior mean is worth; left out, 0.01. A distribution (`Gamma`, `InverseGamma`, `LogUniform`):
+        unknown.
     shape : float or array (n_columns), optional
-        Of the inverse gamma law; left out, 1.5.
-    scale : float, array (n_columns), or a law of a positive number, optional
-        Its scale; left out, half the variance of the column. A law: unknown, one number for all columns.
+        Of the inverse gamma distribution; left out, 1.5.
+    scale : float, array (n_columns), or a distribution of a positive number, optional
+        Its scale; left out, half the variance of the column. A distribution: unknown, one number for all columns.
 
     Examples
     --------
@@ -243,13 +249,13 @@ class NormalInverseGamma(BlockComponent):
     _groups: tuple[Any, ...]
 
     def __init__(self, mean: Any = None, mean_weight: Any = None, shape: Any = None, scale: Any = None) -> None:
-        self.laws = laws_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
+        self.distributions = distributions_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
         self.mean, self.mean_weight, self.shape, self.scale = mean, mean_weight, shape, scale
-        if mean is not None and "mean" not in self.laws:
+        if mean is not None and "mean" not in self.distributions:
             self.mean = finite_array("mean", mean, (0, 1))
         for name in ("mean_weight", "shape", "scale"):
             value = getattr(self, name)
-            if value is not None and name not in self.laws:
+            if value is not None and name not in self.distributions:
                 setattr(self, name, positive_array(name, value))
 
     def resolve(self, cells: Cells) -> Self:
@@ -258,13 +264,13 @@ class NormalInverseGamma(BlockComponent):
         resolved = copy.copy(self)
         resolved._missing = np.isnan(data).any(axis=0)
         resolved._shift = means_of(data, cells)
-        is_unset = self.scale is None or "scale" in self.laws
+        is_unset = self.scale is None or "scale" in self.distributions
         scale = 0.5 * variances_of(data, cells) if is_unset else self.scale
         resolved._units = np.sqrt(2.0 * column_array("scale", scale, n_columns))
         defaults = {"mean": resolved._shift, "mean_weight": MEAN_WEIGHT, "shape": 0.5 * (1 + MORE_DEGREES)}
         for name, value in (defaults | {"scale": scale}).items():
             given = getattr(self, name)
-            if name not in self.laws:
+            if name not in self.distributions:
                 setattr(resolved, name, np.array(column_array(name, value if given is None else given, n_columns)))
         resolved._groups = self._unknown(cells, resolved._units)
         if resolved._groups:
@@ -272,41 +278,44 @@ class NormalInverseGamma(BlockComponent):
         return resolved
 
     def _unknown(self, cells: Cells, units: np.ndarray) -> tuple[Any, ...]:
-        laws, groups = self.laws, []
-        if "mean_weight" in laws:
-            groups.append((WEIGHT, 0, weight_grid(laws["mean_weight"])))
-        if "scale" in laws:
-            groups.append((SCALE, 0, scale_grid("scale", laws["scale"], 0.5 * float(np.mean(units**2)))))
-        if "mean" in laws:
-            groups += [(MEAN, j, grid) for j, grid in enumerate(mean_grids(laws["mean"], cells))]
+        distributions, groups = self.distributions, []
+        if "mean_weight" in distributions:
+            groups.append((WEIGHT, 0, weight_grid(distributions["mean_weight"])))
+        if "scale" in distributions:
+            groups.append((SCALE, 0, scale_grid("scale", distributions["scale"], 0.5 * float(np.mean(units**2)))))
+        if "mean" in distributions:
+            groups += [(MEAN, j, grid) for j, grid in enumerate(mean_grids(distributions["mean"], cells))]
         return tuple(groups)
 
     def _check_alike(self) -> None:
-        """Refuse weights and shapes that differ between columns where numbers are unknown."""
+        """Refuse weights and shapes that differ between columns where hyperparameters are unknown."""
         for name in ("mean_weight", "shape"):
             value = getattr(self, name)
-            if name not in self.laws and np.ptp(value) > 0.0:
+            if name not in self.distributions and np.ptp(value) > 0.0:
                 raise ValueError(
                     f"{name} must be the same for all columns where a number of NormalInverseGamma is unknown, got "
                     f"{shorten(value.tolist())}; Columns can have several parts."
                 )
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the blocks of a resolved component: columns that are alike in weight, shape and missing cells."""
+    def column_groups(self, cells: Cells, n_points: int) -> list[GroupArrays]:
+        """Return the column groups of a resolved component.
+
+        Columns that are alike in weight, shape and missing cells.
+        """
         data = cells.numbers()
         if self._groups:
-            return [self._block(data, np.arange(data.shape[1]), n_points)]
+            return [self._column_group(data, np.arange(data.shape[1]), n_points)]
         same = equal_columns(self.mean_weight, self.shape, self._missing)
-        return [self._block(data[:, columns], columns, n_points) for columns in same]
+        return [self._column_group(data[:, columns], columns, n_points) for columns in same]
 
-    def _block(self, data: np.ndarray, columns: np.ndarray, n_points: int) -> BlockArrays:
+    def _column_group(self, data: np.ndarray, columns: np.ndarray, n_points: int) -> GroupArrays:
         from scipy.special import gammaln
 
         width, shape = len(columns), self.shape[columns[0]]
         weight = known_or_start(self.mean_weight, WEIGHT, self._groups, columns[0])
         has_missing = bool(self._missing[columns].any())
         units, shift = self._units[columns], self._shift[columns]
-        means = np.zeros(width) if "mean" in self.laws else (self.mean[columns] - shift) / units
+        means = np.zeros(width) if "mean" in self.distributions else (self.mean[columns] - shift) / units
         points = (data - shift) / units
         observed = ~np.isnan(points)
         points[~observed] = 0.0
@@ -315,7 +324,7 @@ class NormalInverseGamma(BlockComponent):
         base = gammaln(a + 0.5) - gammaln(a)
         normaliser = base + 0.5 * np.log(shrinkage)
         constants = -0.5 * np.log(np.pi) - np.log(units)
-        block = BlockArrays(
+        column_group = GroupArrays(
             gamma.GAMMA,
             width,
             summed=np.hstack([points, points**2, *([observed] if has_missing else [])]),
@@ -329,9 +338,9 @@ class NormalInverseGamma(BlockComponent):
             log_total=float((observed * constants).sum()),
         )
         if not self._groups:
-            return block
-        return block._replace(
-            table=np.column_stack([block.table, base]),
+            return column_group
+        return column_group._replace(
+            table=np.column_stack([column_group.table, base]),
             own=np.concatenate([means, np.ones(width), shift, units]),
             groups=self._groups,
         )

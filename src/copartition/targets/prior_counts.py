@@ -1,4 +1,4 @@
-"""How many clusters a prior expects: the law of their number among n points, before any data."""
+"""How many clusters a prior expects: the distribution of their number among n points, before any data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 MOST_GENERAL = 500  # points up to which weights may depend on cluster sizes in any way
 
 
-def law_of_n_clusters(log_size: np.ndarray, log_new: np.ndarray, n_points: int, expected: float | None) -> np.ndarray:
+def distribution_of_n_clusters(
+    log_size: np.ndarray, log_new: np.ndarray, n_points: int, expected: float | None
+) -> np.ndarray:
     """Return P(k clusters) for k = 0, ..., `n_points`.
 
     A partition with K clusters has weight ``exp(sum of log_new[1 .. K-1])`` times, for every cluster of size s,
@@ -28,9 +30,9 @@ def law_of_n_clusters(log_size: np.ndarray, log_new: np.ndarray, n_points: int, 
         return _normalised(_by_sizes(log_size, padded, n_points), n_points)
     most = n_points if expected is None else min(n_points, 64)
     while True:
-        law = _normalised(_by_points(*line, padded, n_points, most), n_points)
-        if most == n_points or _is_complete(law, most, float(expected or 0.0)):
-            return law
+        distribution = _normalised(_by_points(*line, padded, n_points, most), n_points)
+        if most == n_points or _is_complete(distribution, most, float(expected or 0.0)):
+            return distribution
         most = min(n_points, 2 * most)
 
 
@@ -45,10 +47,10 @@ def _line_through(weights: np.ndarray) -> tuple[float, float] | None:
     return (slope, offset) if close else None
 
 
-def _is_complete(law: np.ndarray, most: int, expected: float) -> bool:
+def _is_complete(distribution: np.ndarray, most: int, expected: float) -> bool:
     """Return whether there is nothing beyond `most` clusters: the mean would be too small."""
-    fallen = law[most] < 1e-18 and law[most] <= law[most - 1]
-    return bool(fallen and abs(np.arange(len(law)) @ law - expected) < 1e-9 * expected)
+    fallen = distribution[most] < 1e-18 and distribution[most] <= distribution[most - 1]
+    return bool(fallen and abs(np.arange(len(distribution)) @ distribution - expected) < 1e-9 * expected)
 
 
 def _by_points(slope: float, offset: float, log_new: np.ndarray, n_points: int, most: int) -> np.ndarray:
@@ -97,9 +99,9 @@ def _by_sizes(log_size: np.ndarray, log_new: np.ndarray, n_points: int) -> np.nd
 
 
 def _normalised(log_weights: np.ndarray, n_points: int) -> np.ndarray:
-    law = np.zeros(n_points + 1)
-    law[1 : len(log_weights) + 1] = np.exp(log_weights - log_weights.max())
-    return law / law.sum()
+    distribution = np.zeros(n_points + 1)
+    distribution[1 : len(log_weights) + 1] = np.exp(log_weights - log_weights.max())
+    return distribution / distribution.sum()
 
 
 def expected_of_process(alpha: Any, discount: float, n_points: int) -> np.ndarray:

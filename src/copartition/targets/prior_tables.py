@@ -114,7 +114,10 @@ def _log_mean_alpha(shape: float, rate: float, discount: float, n_points: int, k
 
 @lru_cache(maxsize=16)
 def mean_alpha_table(shape: float, rate: float, discount: float, n_points: int) -> np.ndarray:
-    """Return E[alpha given K clusters of n points] for K = 0, ..., `n_points`; where there is none, that of the law."""
+    """Return E[alpha given K clusters of n points] for K = 0, ..., `n_points`.
+
+    Where there is none, that of the distribution.
+    """
     table = np.empty(n_points + 1)
     table[0] = shape / rate
     table[1:] = np.exp(
@@ -177,7 +180,7 @@ def interpolated(nodes: np.ndarray, values: np.ndarray, x: np.ndarray) -> np.nda
 
 
 def alpha_nodes(shape: float, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights and places of a discrete law that stands in for the Gamma law, for partitions drawn from it.
+    """Return weights and places of a discrete distribution in place of the Gamma one, for partitions drawn from it.
 
     The step in log alpha is a third of the spread that is left of it where there are a thousand clusters. All mass
     below 1e-14 of what matters is at the lowest place, where no second cluster opens.
@@ -196,45 +199,46 @@ def alpha_nodes(shape: float, rate: float) -> tuple[np.ndarray, np.ndarray]:
     return weights / weights.sum(), np.exp(mode + u)
 
 
-def log_pmf(law: Any, k: np.ndarray) -> np.ndarray:
-    """Return the logs of the probabilities of a scipy law."""
+def log_pmf(distribution: Any, k: np.ndarray) -> np.ndarray:
+    """Return the logs of the probabilities of a scipy distribution."""
     with np.errstate(all="ignore"):
-        return np.asarray(law.logpmf(k), dtype=np.float64)
+        return np.asarray(distribution.logpmf(k), dtype=np.float64)
 
 
-class ComponentLaws:
-    """The law of the number of components k of a mixture of finite mixtures, given K clusters of n points.
+class ComponentDistributions:
+    """The distribution of the number of components k of a mixture of finite mixtures, given K clusters of n points.
 
     It is proportional to ``p(k) k! / (k - K)! Gamma(gamma k) / Gamma(gamma k + n)`` for k >= K.
     """
 
-    def __init__(self, law: Any, gamma: float, n_points: int) -> None:
+    def __init__(self, distribution: Any, gamma: float, n_points: int) -> None:
         from scipy.special import gammaln
 
-        last = float(law.support()[1])
+        last = float(distribution.support()[1])
         length = int(min(last, max(64, 2 * n_points)))
         while True:
             k = np.arange(1, length + 1)
-            self.log_p = log_pmf(law, k)
+            self.log_p = log_pmf(distribution, k)
             # Good to a few digits where n is large: enough to see which terms count.
             self.log_rough = gammaln(k + 1.0) + gammaln(gamma * k) - gammaln(gamma * k + n_points) + self.log_p
             self.log_factorial = gammaln(k + 0.0)  # of k - 1
-            if length == last or self._is_complete(law, gamma, n_points):
+            if length == last or self._is_complete(distribution, gamma, n_points):
                 break
             if length >= LONGEST:
                 raise ValueError(
-                    f"n_components must be a law of which the numbers up to {LONGEST} are enough for {n_points} "
+                    f"n_components must be a distribution of which the numbers up to {LONGEST} are enough for "
+                    f"{n_points} "
                     f"points, got one with heavier tails."
                 )
             length = int(min(2 * length, last, LONGEST))
         self.log_p = self.log_p[: np.flatnonzero(self.log_p > -np.inf)[-1] + 1]
         self.length = len(self.log_p)
-        self.last = self.length if length == last else np.inf  # where the law ends
+        self.last = self.length if length == last else np.inf  # where the distribution ends
         self.k = np.arange(1.0, self.length + 1.0)
         self.log_k = np.log(self.k)
         self.log_ratio = log_gamma_rise(gamma * self.k, gamma) - log_gamma_rise(gamma * self.k + n_points, gamma)
 
-    def _is_complete(self, law: Any, gamma: float, n_points: int) -> bool:
+    def _is_complete(self, distribution: Any, gamma: float, n_points: int) -> bool:
         """Return whether what lies beyond the table is negligible given n clusters, and so given fewer."""
         length = len(self.log_p)
         if length < n_points:
@@ -243,12 +247,12 @@ class ComponentLaws:
         top = terms.max()
         # Given n clusters the factor beside p(k) grows to gamma**-n: the rest is at most that times P(more).
         with np.errstate(divide="ignore"):
-            log_more = float(np.log(law.sf(length)))
+            log_more = float(np.log(distribution.sf(length)))
         if max(log_more, -700.0) - n_points * np.log(gamma) < top - DROP:
             return True
         # P(more) may be too small for a number: then see whether terms that fall off have fallen off.
         fallen = terms[-max(1, length // 10) :].max() < top - DROP
-        return bool(log_more == -np.inf and np.isinf(law.support()[1]) and np.isfinite(top) and fallen)
+        return bool(log_more == -np.inf and np.isinf(distribution.support()[1]) and np.isfinite(top) and fallen)
 
     def given(self, clusters: int) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers of components and logs of their weights, given a number of clusters of at least 1.
@@ -268,7 +272,7 @@ class ComponentLaws:
         return k, log_term
 
     def log_mean_empty(self, n_points: int) -> np.ndarray:
-        """Return log E[k - K given K clusters] for K = 0, 1, ..., to `n_points` or where the law ends, with -inf."""
+        """Return log E[k - K given K clusters] for K = 0, 1, ..., to `n_points` or the last k, with -inf."""
         tabled = int(min(n_points, self.last - 1))
         first = [np.log(np.sum(np.exp(self.log_p) * self.k))]
         logs = tabulated(self._log_mean_empty, tabled, self._tolerance) if tabled else np.zeros(0)

@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from copartition.targets.laws import Beta, Gamma, grid_of, law_of_counts, law_repr
-from copartition.targets.prior_counts import expected_of_components, expected_of_process, law_of_n_clusters
-from copartition.targets.prior_tables import ComponentLaws, alpha_nodes, log_pmf, mean_alpha_table
+from copartition.targets.distributions import Beta, Gamma, distribution_of_counts, distribution_repr, grid_of
+from copartition.targets.prior_counts import distribution_of_n_clusters, expected_of_components, expected_of_process
+from copartition.targets.prior_tables import ComponentDistributions, alpha_nodes, log_pmf, mean_alpha_table
 from copartition.validation import integer, positive_number, real, shorten
 
-MIXED = 1e-15  # laws of numbers of components end, for draws, where less than this is left
+MIXED = 1e-15  # distributions of numbers of components end, for draws, where less than this is left
 MOST_MIXED = 1 << 16
 
 
@@ -60,11 +60,11 @@ class PitmanYor:
     Parameters
     ----------
     alpha : float or Gamma
-        Concentration, above ``-discount``: the larger, the more clusters are expected. A `Gamma` law says that it is
-        unknown; it is then integrated out exactly.
+        Concentration, above ``-discount``: the larger, the more clusters are expected. A `Gamma` distribution says that
+        it is unknown; it is then integrated out exactly.
     discount : float or Beta
-        From 0, which is the Dirichlet process, to below 1: the larger, the more clusters are small. A `Beta` law says
-        that it is unknown; it is then drawn along with the partition, from 64 values.
+        From 0, which is the Dirichlet process, to below 1: the larger, the more clusters are small. A `Beta`
+        distribution says that it is unknown; it is then drawn along with the partition, from 64 values.
 
     Attributes
     ----------
@@ -81,15 +81,17 @@ class PitmanYor:
     _called = "a Pitman-Yor process"
 
     def __init__(self, alpha: float | Gamma, discount: float | Beta) -> None:
-        self.law = discount if isinstance(discount, Beta) else None
-        self.unknown = None if self.law is None else grid_of("discount", self.law, 0.0, 1.0, of_data=False)
+        self.distribution = discount if isinstance(discount, Beta) else None
+        self.unknown = (
+            None if self.distribution is None else grid_of("discount", self.distribution, 0.0, 1.0, of_data=False)
+        )
         # Where it is unknown, weights are those at its start.
         given: Any = discount if self.unknown is None else self.unknown.initial[0]
-        self.discount = real("discount", given, "a number from 0 to below 1, or a Beta law")
+        self.discount = real("discount", given, "a number from 0 to below 1, or a Beta distribution")
         if not 0.0 <= self.discount < 1.0:
             raise ValueError(f"discount must be a number from 0 to below 1, got {shorten(discount)}.")
         self.alpha: float | Gamma = alpha if isinstance(alpha, Gamma) else self._checked(alpha)
-        if self.law is not None and not isinstance(self.alpha, Gamma) and self.alpha <= 0.0:
+        if self.distribution is not None and not isinstance(self.alpha, Gamma) and self.alpha <= 0.0:
             raise ValueError(f"alpha must be positive where the discount is unknown, got {shorten(alpha)}.")
 
     def at(self, discount: float) -> PitmanYor:
@@ -99,7 +101,7 @@ class PitmanYor:
     def _checked(self, alpha: Any) -> float:
         if self.discount == 0.0:
             return positive_number("alpha", alpha)
-        number = real("alpha", alpha, "a number above -discount, or a Gamma law")
+        number = real("alpha", alpha, "a number above -discount, or a Gamma distribution")
         if not (np.isfinite(number) and number > -self.discount):
             raise ValueError(f"alpha must be finite and above -discount, {-self.discount:g}, got {shorten(alpha)}.")
         return number
@@ -147,12 +149,17 @@ class PitmanYor:
             alpha = f"an unknown concentration that follows {self.alpha!r} (alpha)"
         else:
             alpha = f"concentration {self.alpha:g} (alpha)"
-        known = f"discount {self.discount:g}" if self.law is None else f"an unknown discount that follows {self.law!r}"
+        known = (
+            f"discount {self.discount:g}"
+            if self.distribution is None
+            else f"an unknown discount that follows {self.distribution!r}"
+        )
         discount = f" and {known} (discount)" if self._called == PitmanYor._called else ""
         return _sentence(f"{self._called} with {alpha}{discount}", self.expected_clusters(n_points), n_points)
 
     def __repr__(self) -> str:
-        return f"PitmanYor(alpha={self.alpha!r}, discount={self.discount if self.law is None else self.law!r})"
+        discount = self.discount if self.distribution is None else self.distribution
+        return f"PitmanYor(alpha={self.alpha!r}, discount={discount!r})"
 
 
 class DirichletProcess(PitmanYor):
@@ -162,7 +169,7 @@ class DirichletProcess(PitmanYor):
     ----------
     alpha : float or Gamma, optional
         Concentration: the larger, the more clusters are expected, about ``alpha * log(1 + n / alpha)`` for n points.
-        A `Gamma` law says that it is unknown; it is then integrated out exactly. Left out, ``Gamma(2, 4)``.
+        A `Gamma` distribution says that it is unknown; it is then integrated out exactly. Left out, ``Gamma(2, 4)``.
 
     Examples
     --------
@@ -183,7 +190,7 @@ class DirichletProcess(PitmanYor):
 
 
 class FiniteMixture:
-    """A mixture of a known number of components, whose weights follow a symmetric Dirichlet law.
+    """A mixture of a known number of components, whose weights follow a symmetric Dirichlet distribution.
 
     Components without points are no clusters: there are at most `n_components` clusters.
 
@@ -191,7 +198,7 @@ class FiniteMixture:
     ----------
     n_components : int
     gamma : float, default 1
-        Parameter of the Dirichlet law: the smaller, the more the sizes of clusters differ.
+        Parameter of the Dirichlet distribution: the smaller, the more the sizes of clusters differ.
 
     Examples
     --------
@@ -233,28 +240,28 @@ class FiniteMixture:
 
     def assumptions(self, n_points: int) -> list[str]:
         """Return what is assumed of the clustering, in words."""
-        law = (
+        distribution = (
             f"a finite mixture of {self.n_components} component(s) (n_components) with symmetric Dirichlet weights of "
             f"parameter {self.gamma:g} (gamma)"
         )
-        return _sentence(law, self.expected_clusters(n_points), n_points)
+        return _sentence(distribution, self.expected_clusters(n_points), n_points)
 
     def __repr__(self) -> str:
         return f"FiniteMixture(n_components={self.n_components!r}, gamma={self.gamma!r})"
 
 
 class MixtureOfFiniteMixtures:
-    """A mixture of an unknown number of components, whose weights follow a symmetric Dirichlet law.
+    """A mixture of an unknown hyperparameter of components, whose weights follow a symmetric Dirichlet distribution.
 
     The number of components is summed out exactly (Miller and Harrison 2018).
 
     Parameters
     ----------
     gamma : float, default 1
-        Parameter of the Dirichlet law: the smaller, the more the sizes of clusters differ.
-    n_components : scipy law, optional
-        Law of the number of components: a frozen discrete law of `scipy.stats` on 1, 2, ..., such as ``geom(0.1)`` or
-        ``poisson(3, loc=1)``. Left out, ``randint(1, 31)``: 1 to 30, all equally likely.
+        Parameter of the Dirichlet distribution: the smaller, the more the sizes of clusters differ.
+    n_components : scipy distribution, optional
+        Distribution of the number of components: a frozen discrete distribution of `scipy.stats` on 1, 2, ..., such as
+        ``geom(0.1)`` or ``poisson(3, loc=1)``. Left out, ``randint(1, 31)``: 1 to 30, all equally likely.
 
     Examples
     --------
@@ -270,7 +277,7 @@ class MixtureOfFiniteMixtures:
             from scipy.stats import randint
 
             n_components = randint(1, 31)
-        self.n_components = law_of_counts("n_components", n_components)
+        self.n_components = distribution_of_counts("n_components", n_components)
 
     def log_size(self, n_points: int) -> np.ndarray:
         """Return the logs of the sizes 0, 1, ..., `n_points` plus gamma."""
@@ -282,12 +289,12 @@ class MixtureOfFiniteMixtures:
 
     def components(self, n_points: int, most: int) -> np.ndarray:
         """Return P(1, ..., `most` components, or more) given 0, 1, ... clusters, a row each."""
-        laws = ComponentLaws(self.n_components, self.gamma, n_points)
-        table = np.zeros((int(min(n_points, laws.last)) + 1, most + 1))
+        distributions = ComponentDistributions(self.n_components, self.gamma, n_points)
+        table = np.zeros((int(min(n_points, distributions.last)) + 1, most + 1))
         table[:, most] = 1.0
         for clusters in range(min(len(table) - 1, most) + 1):
-            # Where there are no clusters, all that is known is the law itself.
-            k, log_weights = laws.given(clusters) if clusters else (laws.k, laws.log_p)
+            # Where there are no clusters, all that is known is the distribution itself.
+            k, log_weights = distributions.given(clusters) if clusters else (distributions.k, distributions.log_p)
             weights = np.exp(log_weights - log_weights.max())
             weights /= weights.sum()
             table[clusters] = np.bincount(np.minimum(k, most + 1).astype(np.int64) - 1, weights, most + 1)
@@ -309,8 +316,8 @@ class MixtureOfFiniteMixtures:
         while length < self.n_components.support()[1] and self.n_components.sf(length) > MIXED:
             if length >= MOST_MIXED:
                 raise ValueError(
-                    f"n_components must be a law on numbers up to {MOST_MIXED}, for draws and expectations before any "
-                    f"data; got {law_repr(self.n_components)}, which has heavier tails."
+                    f"n_components must be a distribution on numbers up to {MOST_MIXED}, for draws and expectations "
+                    f"before any data; got {distribution_repr(self.n_components)}, which has heavier tails."
                 )
             length = int(min(2 * length, self.n_components.support()[1]))
         k = np.arange(1.0, length + 1.0)
@@ -325,15 +332,15 @@ class MixtureOfFiniteMixtures:
 
     def assumptions(self, n_points: int) -> list[str]:
         """Return what is assumed of the clustering, in words."""
-        law = (
+        distribution = (
             f"a mixture of finite mixtures, whose number of components is unknown and follows "
-            f"{law_repr(self.n_components)} (n_components), with symmetric Dirichlet weights of parameter "
+            f"{distribution_repr(self.n_components)} (n_components), with symmetric Dirichlet weights of parameter "
             f"{self.gamma:g} (gamma)"
         )
-        return _sentence(law, self.expected_clusters(n_points), n_points)
+        return _sentence(distribution, self.expected_clusters(n_points), n_points)
 
     def __repr__(self) -> str:
-        return f"MixtureOfFiniteMixtures(gamma={self.gamma!r}, n_components={law_repr(self.n_components)})"
+        return f"MixtureOfFiniteMixtures(gamma={self.gamma!r}, n_components={distribution_repr(self.n_components)})"
 
 
 OURS = (DirichletProcess, PitmanYor, FiniteMixture, MixtureOfFiniteMixtures)
@@ -342,19 +349,20 @@ OURS = (DirichletProcess, PitmanYor, FiniteMixture, MixtureOfFiniteMixtures)
 @lru_cache(maxsize=16)
 def _log_mean_empty(prior: MixtureOfFiniteMixtures, n_points: int) -> np.ndarray:
     """Return the log of the expected number of components without points given 0, 1, ... clusters."""
-    table = ComponentLaws(prior.n_components, prior.gamma, n_points).log_mean_empty(n_points)
+    table = ComponentDistributions(prior.n_components, prior.gamma, n_points).log_mean_empty(n_points)
     table.flags.writeable = False
     return table
 
 
-def _sentence(law: str, expected: float, n_points: int) -> list[str]:
+def _sentence(distribution: str, expected: float, n_points: int) -> list[str]:
     return [
-        f"Before any data, clusterings follow {law}, which expects {expected:.3g} clusters among {n_points} points."
+        f"Before any data, clusterings follow {distribution}, which expects {expected:.3g} clusters among "
+        f"{n_points} points."
     ]
 
 
 def prior_n_clusters(prior: Prior, n_points: int) -> np.ndarray:
-    """Compute the law of the number of clusters before any data.
+    """Compute the distribution of the number of clusters before any data.
 
     Parameters
     ----------
@@ -375,14 +383,14 @@ def prior_n_clusters(prior: Prior, n_points: int) -> np.ndarray:
     array([0.   , 0.25 , 0.458, 0.25 , 0.042])
     """
     n_points = integer("n_points", n_points, 1)
-    own: Any = prior  # those with an unknown number can be had with every value of it
+    own: Any = prior  # those with an unknown hyperparameter can be had with every value of it
     unknown = getattr(own, "unknown", None)
     if unknown is not None:
-        laws = [prior_n_clusters(own.at(value), n_points) for value in unknown.values]
-        return np.exp(unknown.log_prior) @ np.array(laws)
+        distributions = [prior_n_clusters(own.at(value), n_points) for value in unknown.values]
+        return np.exp(unknown.log_prior) @ np.array(distributions)
     log_size, log_new = check_prior(prior).log_size(n_points), prior.log_new(n_points)
     expected = prior.expected_clusters(n_points) if isinstance(prior, OURS) and type(prior) in OURS else None
-    return law_of_n_clusters(log_size, log_new, n_points, expected)
+    return distribution_of_n_clusters(log_size, log_new, n_points, expected)
 
 
 def check_prior(value: Any) -> Prior:

@@ -1,7 +1,7 @@
-"""The block of normal columns whose noise all clusters share, where something of it is unknown.
+"""The group of normal columns whose noise all clusters share, where something of it is unknown.
 
-It serves `Gaussian` with unknown numbers and `TiedGaussian`; its compiled functions are in
-`copartition.targets.kinds.tied_numbers`.
+It serves `Gaussian` with unknown hyperparameters and `TiedGaussian`; its compiled functions are in
+`copartition.targets.kinds.tied_hyperparameters`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from copartition.targets.cells import Cells
+from copartition.targets.distributions import NODES
 from copartition.targets.kinds import known, tied
 from copartition.targets.kinds import tied_hyper as numbers
-from copartition.targets.kinds.block import BlockArrays
-from copartition.targets.laws import NODES
+from copartition.targets.kinds.column_group import GroupArrays
 
 
 @dataclass
@@ -25,20 +25,20 @@ class SharedNoise:
     Attributes
     ----------
     form : int
-        See `copartition.targets.kinds.tied_numbers`.
+        See `copartition.targets.kinds.tied_hyperparameters`.
     groups : tuple
         As those of `BlockArrays`.
     shift : float64 array
         The column means, from which raw points are counted.
     mean : float64 array
         Known prior means.
-    law_mean, law_sd : float64 array
-        Those of the laws of unknown ones.
+    distribution_mean, distribution_sd : float64 array
+        Those of the distributions of unknown ones.
     variance, of_means, scale : float64 array
         Known variances of the noise and of cluster means, known scales of the prior of the former.
     shape, kappa : float
     gamma : tuple of float
-        Shape and rate of the Gamma law of the scale.
+        Shape and rate of the Gamma distribution of the scale.
     sums, squares, cells : float64 array
         Of raw cells in each column.
     scatter, scales : float64 array
@@ -59,8 +59,8 @@ class SharedNoise:
     squares: np.ndarray
     cells: np.ndarray
     scatter: np.ndarray
-    law_mean: Any = 0.0
-    law_sd: Any = 1.0
+    distribution_mean: Any = 0.0
+    distribution_sd: Any = 1.0
     variance: Any = 1.0
     of_means: Any = 1.0
     scale: Any = 1.0
@@ -70,13 +70,13 @@ class SharedNoise:
     scales: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def own(self) -> np.ndarray:
-        """Return the parameters for unknown numbers; the present coordinates are still to be set."""
+        """Return the parameters for unknown hyperparameters; the present coordinates are still to be set."""
         width = len(self.shift)
         columns = np.zeros((numbers.PER_COLUMN, width))
         given = {
             numbers.KNOWN_MEAN: self.mean - self.shift,
-            numbers.LAW_MEAN: self.law_mean - self.shift,
-            numbers.LAW_SD: self.law_sd,
+            numbers.DISTRIBUTION_MEAN: self.distribution_mean - self.shift,
+            numbers.DISTRIBUTION_SD: self.distribution_sd,
             numbers.VARIANCE: self.variance,
             numbers.OF_MEANS: self.of_means,
             numbers.KNOWN_SCALE: self.scale,
@@ -91,8 +91,8 @@ class SharedNoise:
         matrices = (self.scatter, self.scales, np.eye(width)) if self.form == numbers.FULL else ()
         return np.concatenate([[self.shape, self.kappa, *self.gamma], columns.ravel(), *[m.ravel() for m in matrices]])
 
-    def block(self, cells: Cells, n_points: int) -> BlockArrays:
-        """Return the block, with rows of points for these cells and tables for that many points."""
+    def column_group(self, cells: Cells, n_points: int) -> GroupArrays:
+        """Return the column group, with rows of points for these cells and tables for that many points."""
         data, width = cells.numbers(), len(self.shift)
         raw = data - self.shift
         observed = ~np.isnan(raw)
@@ -100,7 +100,7 @@ class SharedNoise:
         is_tied = self.is_complete and self.is_alike
         moves_points = self.form == numbers.FULL or not is_tied
         constant = -0.5 * np.log(2.0 * np.pi)
-        return BlockArrays(
+        return GroupArrays(
             tied.TIED if is_tied else known.KNOWN,
             width,
             # Columns of ones tell observed cells, also where none is missing but columns differ.
@@ -108,7 +108,7 @@ class SharedNoise:
             plain=np.zeros((len(data), 0)),
             table=np.zeros((n_points + 1, 3 if is_tied else 0)),
             parameters=np.full(1 + 2 * width if is_tied else width, -1.0),  # computed when the target is made
-            scratch=numbers.numbers_scratch_width(width, NODES),
+            scratch=numbers.hyperparameters_scratch_width(width, NODES),
             observed=0 if is_tied else width,
             log_constant=width * constant,
             log_total=float(self.cells.sum()) * constant,

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from copartition.targets.blocks import BlockComponent
 from copartition.targets.cells import Cells
+from copartition.targets.column_groups import GroupedComponent
 from copartition.targets.data_prior import (
     MEAN_WEIGHT,
     MORE_DEGREES,
@@ -19,15 +19,15 @@ from copartition.targets.data_prior import (
     short,
     variances_of,
 )
+from copartition.targets.distributions import Gamma, InverseGamma
 from copartition.targets.kinds import tied_hyper as numbers
-from copartition.targets.kinds.block import BlockArrays
+from copartition.targets.kinds.column_group import GroupArrays
 from copartition.targets.kinds.hyper import MEAN, SCALE, SPREAD, WEIGHT
-from copartition.targets.laws import Gamma, InverseGamma
 from copartition.targets.members.groups import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.shared_noise import SharedNoise, statistics_of
 from copartition.targets.unknown import Drawn
-from copartition.targets.unknown_prior import column_names, laws_in, scale_grid, weight_grid
+from copartition.targets.unknown_prior import column_names, distributions_in, scale_grid, weight_grid
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
 # Chains begin with the noise that fits so many clusters of equal volume. From one cluster, with the noise that fits
@@ -36,7 +36,7 @@ FEW_CLUSTERS = 10.0
 FORMS = {"spherical": numbers.SPHERICAL, "diagonal": numbers.DIAGONAL, "full": numbers.FULL}
 
 
-class TiedGaussian(BlockComponent):
+class TiedGaussian(GroupedComponent):
     """Normal clusters, each with a mean of its own, that share one covariance, all unknown.
 
     The points of a cluster are ``N(mu, Sigma)`` and ``mu`` is ``N(mean, Sigma / mean_weight)``. Sigma is drawn along
@@ -48,23 +48,24 @@ class TiedGaussian(BlockComponent):
     covariance : {"spherical", "diagonal", "full"}
         One variance for all columns, one for each, or a matrix.
     mean : float, array (n_columns) or Normal, optional
-        Prior mean of the cluster means; left out, the column means. A `Normal` law: unknown, a number a column.
-    mean_weight : float, or a law of a positive number, optional
+        Prior mean of the cluster means; left out, the column means. A `Normal` distribution: unknown, a number a
+        column.
+    mean_weight : float, or a distribution of a positive number, optional
         How many points the prior mean is worth; left out, 0.01.
     shape : float, optional
-        Of the inverse gamma law of a variance; left out, 1.5. Not for "full".
+        Of the inverse gamma distribution of a variance; left out, 1.5. Not for "full".
     degrees_of_freedom : float, optional
-        Of the inverse Wishart law of a matrix; left out, the number of columns plus 2. For "full" only.
-    scale : float, array or a law of a positive number, optional
-        Of these laws; left out, half the variance of the column (for "spherical", of all columns on average), or the
-        covariance of the data. A law of a positive number (`Gamma`, `InverseGamma`, `LogUniform`) says that it is
-        unknown: one number for all columns; for "full" a factor of the covariance of the data.
+        Of the inverse Wishart distribution of a matrix; left out, the number of columns plus 2. For "full" only.
+    scale : float, array or a distribution of a positive number, optional
+        Of these distributions; left out, half the variance of the column (for "spherical", of all columns on average),
+        or the covariance of the data. A distribution of a positive number (`Gamma`, `InverseGamma`, `LogUniform`) says
+        that it is unknown: one number for all columns; for "full" a factor of the covariance of the data.
 
     Examples
     --------
     >>> import copartition as cp
     >>> posterior = cp.Mixture([0.0, 0.3, 0.1, 5.0, 5.2], cp.TiedGaussian("spherical"))
-    >>> posterior.numbers
+    >>> posterior.hyperparameters
     ['variance']
     """
 
@@ -90,16 +91,16 @@ class TiedGaussian(BlockComponent):
                 f"degrees_of_freedom must be left out for {covariance} covariances, which have a shape, got "
                 f"{degrees_of_freedom!r}."
             )
-        self.laws = laws_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
-        self.mean: Any = mean if mean is None or "mean" in self.laws else finite_array("mean", mean, (0, 1))
-        known = mean_weight is None or "mean_weight" in self.laws
+        self.distributions = distributions_in({"mean": mean, "mean_weight": mean_weight, "scale": scale})
+        self.mean: Any = mean if mean is None or "mean" in self.distributions else finite_array("mean", mean, (0, 1))
+        known = mean_weight is None or "mean_weight" in self.distributions
         self.mean_weight: Any = mean_weight if known else positive_number("mean_weight", mean_weight)
         self.shape: Any = None if shape is None else positive_number("shape", shape)
         self.degrees_of_freedom: Any = (
             None if degrees_of_freedom is None else positive_number("degrees_of_freedom", degrees_of_freedom)
         )
         self.scale = scale
-        if scale is not None and "scale" not in self.laws:
+        if scale is not None and "scale" not in self.distributions:
             self.scale = (
                 finite_array("scale", scale, (0, 1, 2)) if covariance == "full" else positive_array("scale", scale)
             )
@@ -118,7 +119,7 @@ class TiedGaussian(BlockComponent):
             )
         resolved = copy.copy(self)
         shift = means_of(data, cells)
-        if "mean" not in self.laws:
+        if "mean" not in self.distributions:
             resolved.mean = shift if self.mean is None else column_array("mean", self.mean, width)
         if self.mean_weight is None:
             resolved.mean_weight = MEAN_WEIGHT
@@ -131,12 +132,12 @@ class TiedGaussian(BlockComponent):
             resolved.degrees_of_freedom = degrees
         elif self.shape is None:
             resolved.shape = 0.5 * (1 + MORE_DEGREES)
-        unit = covariance_of(data, cells) if is_full and (self.scale is None or "scale" in self.laws) else None
+        unit = covariance_of(data, cells) if is_full and (self.scale is None or "scale" in self.distributions) else None
         if self.scale is None:
             resolved.scale = unit if is_full else self._scale_of(0.5 * variances_of(data, cells))
-        elif is_full and "scale" not in self.laws:
+        elif is_full and "scale" not in self.distributions:
             resolved.scale = scale_matrix(self.scale, width)
-        elif self.covariance == "diagonal" and "scale" not in self.laws:
+        elif self.covariance == "diagonal" and "scale" not in self.distributions:
             resolved.scale = column_array("scale", self.scale, width)
         resolved._noise = resolved._shared_noise(cells, shift, unit)
         return resolved
@@ -147,23 +148,23 @@ class TiedGaussian(BlockComponent):
         return float(scales.mean()) if self.covariance == "spherical" else scales
 
     def _shared_noise(self, cells: Cells, shift: np.ndarray, unit: np.ndarray | None) -> SharedNoise:
-        """Return the block of a component all of whose known numbers are set."""
-        width, laws, is_full = cells.shape[1], self.laws, self.covariance == "full"
+        """Return the column group of a component all of whose known numbers are set."""
+        width, distributions, is_full = cells.shape[1], self.distributions, self.covariance == "full"
         known = statistics_of(cells, shift)
-        law: Any = laws.get("mean")
-        laws_of_means = [] if law is None else law.columns(width)
-        scale: Any = laws.get("scale")
+        distribution: Any = distributions.get("mean")
+        distributions_of_means = [] if distribution is None else distribution.columns(width)
+        scale: Any = distributions.get("scale")
         shape = self.degrees_of_freedom if is_full else self.shape
         return SharedNoise(
             form=FORMS[self.covariance],
             groups=self._groups(cells, known),
-            mean=shift if law is not None else self.mean,
+            mean=shift if distribution is not None else self.mean,
             is_alike=True,
-            law_mean=np.array([one.mean for one in laws_of_means]) if laws_of_means else 0.0,
-            law_sd=np.array([one.sd for one in laws_of_means]) if laws_of_means else 1.0,
+            distribution_mean=np.array([one.mean for one in distributions_of_means]) if distributions_of_means else 0.0,
+            distribution_sd=np.array([one.sd for one in distributions_of_means]) if distributions_of_means else 1.0,
             scale=1.0 if is_full or scale is not None else self.scale,
             shape=shape,
-            kappa=1.0 if "mean_weight" in laws else self.mean_weight,
+            kappa=1.0 if "mean_weight" in distributions else self.mean_weight,
             gamma=(scale.shape, scale.rate) if isinstance(scale, Gamma) else (1.0, 1.0),
             scales=np.zeros((0, 0)) if not is_full else unit if unit is not None else self.scale,
             **known,
@@ -171,31 +172,37 @@ class TiedGaussian(BlockComponent):
 
     def _groups(self, cells: Cells, known: dict[str, Any]) -> tuple[Any, ...]:
         """Return the numbers in the order in which they are drawn, the noise last."""
-        width, laws = cells.shape[1], self.laws
+        width, distributions = cells.shape[1], self.distributions
         variances = np.maximum(known["squares"] / np.maximum(known["cells"], 1.0), 1e-300)
         within = variances * FEW_CLUSTERS ** (-2.0 / width)
         groups: list[Any] = []
-        if "mean_weight" in laws:
-            groups.append((WEIGHT, 0, weight_grid(laws["mean_weight"])))
-        if "scale" in laws:
+        if "mean_weight" in distributions:
+            groups.append((WEIGHT, 0, weight_grid(distributions["mean_weight"])))
+        if "scale" in distributions:
             unit = 1.0 if self.covariance == "full" else float(variances.mean())
-            law = laws["scale"]
-            on_grid = scale_grid("scale", law, unit, of_data=False)
-            groups.append((SCALE, 0, Drawn(["scale"], on_grid.initial, law) if isinstance(law, Gamma) else on_grid))
-        if "mean" in laws:
-            names, of_columns = column_names("mean", cells), laws["mean"].columns(width)
+            distribution = distributions["scale"]
+            on_grid = scale_grid("scale", distribution, unit, of_data=False)
+            groups.append(
+                (
+                    SCALE,
+                    0,
+                    Drawn(["scale"], on_grid.initial, distribution) if isinstance(distribution, Gamma) else on_grid,
+                )
+            )
+        if "mean" in distributions:
+            names, of_columns = column_names("mean", cells), distributions["mean"].columns(width)
             start = [float(one.mean) for one in of_columns]
             if self.covariance == "full":
-                groups.append((MEAN, 0, Drawn(names, start, laws["mean"])))
+                groups.append((MEAN, 0, Drawn(names, start, distributions["mean"])))
             else:
                 groups += [(MEAN, j, Drawn([names[j]], start[j], of_columns[j])) for j in range(width)]
-        prior = None if "scale" in laws or self.covariance == "full" else np.broadcast_to(self.scale, (width,))
-        law_of = [None if prior is None else InverseGamma(self.shape, float(prior[j])) for j in range(width)]
+        prior = None if "scale" in distributions or self.covariance == "full" else np.broadcast_to(self.scale, (width,))
+        distribution_of = [None if prior is None else InverseGamma(self.shape, float(prior[j])) for j in range(width)]
         if self.covariance == "spherical":
-            groups.append((SPREAD, 0, Drawn(["variance"], float(within.mean()), law_of[0])))
+            groups.append((SPREAD, 0, Drawn(["variance"], float(within.mean()), distribution_of[0])))
         elif self.covariance == "diagonal":
             names = column_names("variance", cells)
-            groups += [(SPREAD, j, Drawn([names[j]], within[j], law_of[j])) for j in range(width)]
+            groups += [(SPREAD, j, Drawn([names[j]], within[j], distribution_of[j])) for j in range(width)]
         else:
             labels = [cells.label(j) for j in range(width)]
             names = [f"covariance[{labels[i]}, {labels[j]}]" for i in range(width) for j in range(i + 1)]
@@ -203,9 +210,9 @@ class TiedGaussian(BlockComponent):
             groups.append((SPREAD, 0, Drawn(names, start)))
         return tuple(groups)
 
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the one block of a resolved component."""
-        return [self._noise.block(cells, n_points)]
+    def column_groups(self, cells: Cells, n_points: int) -> list[GroupArrays]:
+        """Return the one column group of a resolved component."""
+        return [self._noise.column_group(cells, n_points)]
 
     def has_met_data(self) -> bool:
         """Tell whether the component is a resolved one."""
@@ -244,7 +251,7 @@ class TiedGaussian(BlockComponent):
             "diagonal": "a variance in each column",
             "full": "a covariance",
         }[self.covariance]
-        law = (
+        distribution = (
             f"inverse Wishart with {self.degrees_of_freedom or 'the number of columns plus 2'} degrees of freedom "
             "(degrees_of_freedom)"
             if self.covariance == "full"
@@ -255,7 +262,7 @@ class TiedGaussian(BlockComponent):
             "unknown.",
             f"Cluster means scatter around {short(self.mean)} (mean), which counts as much as "
             f"{short(self.mean_weight)} point(s) (mean_weight).",
-            f"Before any data, what they share is {law} and scale {short(self.scale)} (scale).",
+            f"Before any data, what they share is {distribution} and scale {short(self.scale)} (scale).",
         ]
 
     def __repr__(self) -> str:

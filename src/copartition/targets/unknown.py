@@ -1,7 +1,7 @@
 """Numbers of a target that are unknown and drawn along with the partition: how they are declared.
 
-``docs/own-target.md`` shows a target of one's own with an unknown number; `copartition.core.numbers` says how numbers
-are drawn in one chain and in two.
+``docs/own-target.md`` shows a target of one's own with an unknown hyperparameter; `copartition.core.hyperparameters`
+says how numbers are drawn in one chain and in two.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from copartition.core.compiling import Kernel, hook
 from copartition.core.state import (
     Model,
     Unknown,
-    draw_numbers_signature,
-    log_density_of_numbers_signature,
+    draw_hyperparameters_signature,
+    log_density_of_hyperparameters_signature,
     renew_signature,
-    weigh_number_signature,
+    weigh_hyperparameter_signature,
 )
 from copartition.validation import finite_array, number_array, shorten
 
-weigh_number = hook(weigh_number_signature, "model, chain, group")
-weigh_number.__doc__ = """\
+weigh_hyperparameter = hook(weigh_hyperparameter_signature, "model, chain, group")
+weigh_hyperparameter.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, group)`` of `Unknowns`, for a number on a grid.
 
 It writes the log density of all data for each value of the grid, given the partition and all other numbers, into
@@ -33,42 +33,43 @@ It writes the log density of all data for each value of the grid, given the part
 Examples
 --------
 >>> import copartition as cp
->>> @cp.weigh_number
+>>> @cp.weigh_hyperparameter
 ... def weigh(model, chain, group):
 ...     model.unknown.weights[:] = 0.0
 >>> cp.Unknowns([cp.OnGrid("scale", [0.1, 1.0, 10.0])], weigh=weigh).weigh is weigh
 True
 """
 
-draw_numbers = hook(draw_numbers_signature, "model, chain, group, random")
-draw_numbers.__doc__ = """\
+draw_hyperparameters = hook(draw_hyperparameters_signature, "model, chain, group, random")
+draw_hyperparameters.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, group, random)`` of `Unknowns`.
 
 It draws the numbers of a group that is on no grid given the partition and all other numbers, prior and data together,
-and writes them into ``model.numbers``. What they were before must not matter. All chance is from `random`:
+and writes them into ``model.hyperparameters``. What they were before must not matter. All chance is from `random`:
 ``copartition.core.random`` has `uniform`, `normal` and `gamma`.
 
 Examples
 --------
 >>> import copartition as cp
 >>> from copartition.core.random import normal
->>> @cp.draw_numbers
+>>> @cp.draw_hyperparameters
 ... def draw(model, chain, group, random):
-...     model.numbers[0] = normal(random)
+...     model.hyperparameters[0] = normal(random)
 >>> draw.function.__name__
 'draw'
 """
 
-log_density_of_numbers = hook(log_density_of_numbers_signature, "model, chain, group, values")
-log_density_of_numbers.__doc__ = """\
+log_density_of_hyperparameters = hook(log_density_of_hyperparameters_signature, "model, chain, group, values")
+log_density_of_hyperparameters.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, group, values)`` of `Unknowns`.
 
-It returns the log density, with its normalising constant, at `values` of the law from which `draw_numbers` draws.
+It returns the log density, with its normalising constant, at `values` of the distribution from which
+`draw_hyperparameters` draws.
 
 Examples
 --------
 >>> import copartition as cp
->>> @cp.log_density_of_numbers
+>>> @cp.log_density_of_hyperparameters
 ... def log_density(model, chain, group, values):
 ...     return -0.5 * values[0] ** 2 - 0.9189385332046727
 >>> log_density.function.__name__
@@ -87,7 +88,7 @@ Examples
 >>> import copartition as cp
 >>> @cp.renew
 ... def renew(model, chain):
-...     model.parameters[0] = model.numbers[0]
+...     model.parameters[0] = model.hyperparameters[0]
 >>> renew.function.__name__
 'renew'
 """
@@ -124,7 +125,7 @@ class OnGrid:
     values: Any
     log_prior: Any = None
     of_data: bool = True
-    law: Any = field(default=None, compare=False)
+    distribution: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         values = finite_array("values of OnGrid", self.values, (1,))
@@ -166,7 +167,7 @@ class Drawn:
 
     names: Sequence[str]
     initial: Any
-    law: Any = field(default=None, compare=False)
+    distribution: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", (self.names,) if isinstance(self.names, str) else tuple(self.names))
@@ -186,11 +187,12 @@ class Unknowns:
     groups : sequence of OnGrid or Drawn
         Numbers are drawn in this order after every sweep, each group given the partition and all the others.
     weigh : Kernel, optional
-        Decorated with `copartition.weigh_number`, for groups on a grid.
+        Decorated with `copartition.weigh_hyperparameter`, for groups on a grid.
     draw, log_density : Kernel, optional
-        Decorated with `copartition.draw_numbers` and `copartition.log_density_of_numbers`, for the others.
+        Decorated with `copartition.draw_hyperparameters` and `copartition.log_density_of_hyperparameters`, for the
+        others.
     renew : Kernel, optional
-        Decorated with `copartition.renew`; left out where the functions of the target read ``model.numbers``
+        Decorated with `copartition.renew`; left out where the functions of the target read ``model.hyperparameters``
         themselves.
     raw : array, two-dimensional, optional
         Points before numbers shift and scale them, for `renew`: found again as ``model.unknown.raw``.
@@ -200,7 +202,7 @@ class Unknowns:
     Examples
     --------
     >>> import copartition as cp
-    >>> @cp.weigh_number
+    >>> @cp.weigh_hyperparameter
     ... def weigh(model, chain, group):
     ...     model.unknown.weights[:] = 0.0
     >>> scale = cp.OnGrid("scale", [0.1, 1.0, 10.0])
@@ -224,12 +226,16 @@ class Unknowns:
         if len(set(names)) < len(names):
             raise ValueError(f"numbers of Unknowns must have different names, got {shorten(names)}.")
         signatures = {
-            "weigh": weigh_number_signature,
-            "draw": draw_numbers_signature,
-            "log_density": log_density_of_numbers_signature,
+            "weigh": weigh_hyperparameter_signature,
+            "draw": draw_hyperparameters_signature,
+            "log_density": log_density_of_hyperparameters_signature,
             "renew": renew_signature,
         }
-        decorators = {"weigh": "weigh_number", "draw": "draw_numbers", "log_density": "log_density_of_numbers"}
+        decorators = {
+            "weigh": "weigh_hyperparameter",
+            "draw": "draw_hyperparameters",
+            "log_density": "log_density_of_hyperparameters",
+        }
         for name, signature in signatures.items():
             given = getattr(self, name)
             if given is not None and (not isinstance(given, Kernel) or given.signature != signature):
@@ -245,7 +251,7 @@ class Unknowns:
 
     @property
     def functions(self) -> tuple[Kernel | None, ...]:
-        """The compiled functions in the order of ``Law``."""
+        """The compiled functions in the order of ``Hooks``."""
         return self.weigh, self.draw, self.log_density, self.renew
 
 
@@ -283,9 +289,12 @@ def unknown_of(groups: Sequence[OnGrid | Drawn], raw: Any, prior_tables: np.ndar
 
 
 def model_of_chain(model: Model) -> Model:
-    """Return the model as a chain of its own needs it: with arrays that may change, where numbers are unknown."""
-    if not len(model.numbers):
+    """Return the model as a chain of its own needs it.
+
+    With arrays that may change, where hyperparameters are unknown.
+    """
+    if not len(model.hyperparameters):
         return model
-    changing = ("points", "table", "parameters", "log_size", "log_new", "log_grown", "constant", "numbers")
+    changing = ("points", "table", "parameters", "log_size", "log_new", "log_grown", "constant", "hyperparameters")
     copies = {name: getattr(model, name).copy() for name in changing}
     return model._replace(**copies, unknown=model.unknown._replace(weights=model.unknown.weights.copy()))

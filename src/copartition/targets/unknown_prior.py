@@ -1,4 +1,4 @@
-"""Laws in the place of numbers: what is unknown of the prior of a component, and the grids of that."""
+"""Distributions in the place of numbers: what is unknown of the prior of a component, and the grids of that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from copartition.targets.cells import Cells
-from copartition.targets.laws import Normal, check_positive_law, grid_of
+from copartition.targets.distributions import Normal, check_positive_distribution, grid_of
 from copartition.targets.unknown import OnGrid
 from copartition.validation import shorten
 
@@ -17,22 +17,22 @@ SCALES = (1e-8, 1e4)
 RANGES = 3.0  # by which a prior mean may lie outside of the data
 
 
-def laws_in(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the laws among arguments: a `Normal` one of ``mean``, those of positive numbers of all others."""
-    laws = {}
+def distributions_in(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the distributions among arguments: a `Normal` one of ``mean``, those of positive numbers of all others."""
+    distributions = {}
     for name, value in given.items():
         if name == "mean" and isinstance(value, Normal):
-            laws[name] = value
+            distributions[name] = value
         elif name == "mean" and not isinstance(value, Normal):
             try:
-                is_law = check_positive_law(name, value) is not None
+                is_distribution = check_positive_distribution(name, value) is not None
             except TypeError:
-                is_law = True
-            if is_law:
-                raise TypeError(f"mean must be numbers or a Normal law, got {shorten(value)}.")
-        elif check_positive_law(name, value) is not None:
-            laws[name] = value
-    return laws
+                is_distribution = True
+            if is_distribution:
+                raise TypeError(f"mean must be numbers or a Normal distribution, got {shorten(value)}.")
+        elif check_positive_distribution(name, value) is not None:
+            distributions[name] = value
+    return distributions
 
 
 def column_names(name: str, cells: Cells) -> list[str]:
@@ -41,23 +41,23 @@ def column_names(name: str, cells: Cells) -> list[str]:
     return [name] if width == 1 else [f"{name}[{cells.label(j)}]" for j in range(width)]
 
 
-def mean_grids(law: Normal, cells: Cells) -> list[OnGrid]:
+def mean_grids(distribution: Normal, cells: Cells) -> list[OnGrid]:
     """Return the grids of the prior means of all columns."""
     data = cells.numbers()
     low, high = np.nanmin(data, axis=0), np.nanmax(data, axis=0)
     reach = RANGES * np.where(high > low, high - low, 1.0)
-    names, laws = column_names("mean", cells), law.columns(cells.shape[1])
-    return [grid_of(names[j], laws[j], low[j] - reach[j], high[j] + reach[j]) for j in range(len(names))]
+    names, distributions = column_names("mean", cells), distribution.columns(cells.shape[1])
+    return [grid_of(names[j], distributions[j], low[j] - reach[j], high[j] + reach[j]) for j in range(len(names))]
 
 
-def weight_grid(law: Any) -> OnGrid:
+def weight_grid(distribution: Any) -> OnGrid:
     """Return the grid of the weight of prior means."""
-    return grid_of("mean_weight", law, *WEIGHTS)
+    return grid_of("mean_weight", distribution, *WEIGHTS)
 
 
-def scale_grid(name: str, law: Any, unit: float, of_data: bool = True) -> OnGrid:
+def scale_grid(name: str, distribution: Any, unit: float, of_data: bool = True) -> OnGrid:
     """Return the grid of a scale, the data having that of `unit`."""
-    return grid_of(name, law, SCALES[0] * unit, SCALES[1] * unit, of_data)
+    return grid_of(name, distribution, SCALES[0] * unit, SCALES[1] * unit, of_data)
 
 
 def known_or_start(value: Any, role: int, groups: tuple[Any, ...], column: int = 0) -> float:

@@ -45,7 +45,7 @@ def replicate_columns(e: Replicates) -> dict[str, np.ndarray]:
 
 def _numbers(e: Replicates) -> np.ndarray:
     """Return the numbers of the replicates, which have gaps where a run was interrupted."""
-    return np.arange(len(e.values)) if e.numbers is None else e.numbers
+    return np.arange(len(e.values)) if e.indices is None else e.indices
 
 
 def _different(names: Iterable[str], taken: Iterable[str]) -> list[str]:

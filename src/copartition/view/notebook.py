@@ -296,7 +296,7 @@ def _target(target: Target) -> Shown:
     headline = str(target).splitlines()[0]
     facts = [
         ("Points", f"{target.n_points:,}"),
-        ("Unknown numbers", ", ".join(target.numbers) or "none"),
+        ("Unknown hyperparameters", ", ".join(target.hyperparameters) or "none"),
         ("Fingerprint", target.fingerprint),
         ("In full", target.in_full),
     ]

@@ -1,15 +1,15 @@
-"""Normal columns whose mean and variance are unknown: the normal-inverse-gamma law, column by column.
+"""Normal columns whose mean and variance are unknown: the normal-inverse-gamma distribution, column by column.
 
 For a cluster of s points, in one column: ``kappa = mean_weight + s``, ``a = shape + s / 2``, a posterior mean m, and
 b, twice the posterior scale,
 
     m = (mean_weight mean + sum x) / kappa,     b = 2 scale + mean_weight mean^2 + sum x^2 - kappa m^2.
 
-The predictive law of a point is a t law: with ``r = kappa / (kappa + 1)`` and ``f = b + r (x - m)^2``
+The predictive distribution of a point is a t distribution: with ``r = kappa / (kappa + 1)`` and ``f = b + r (x - m)^2``
 
     log p(x) = lgamma(a + 1/2) - lgamma(a) + 1/2 log r + a log b - (a + 1/2) log f      (up to a constant).
 
-As a is the same for all columns of a block, the products of b and of f are taken over many columns before their
+As a is the same for all columns of a column group, the products of b and of f are taken over many columns before their
 logarithms. Units are such that twice the prior scale is 1 (where it is known), and no factor is below it (but for
 rounding errors, after a point far out has left). Columns are shifted to their mean, so that no digits are lost in the
 sum of squares where the prior mean is far from the data.
@@ -29,9 +29,9 @@ AT_A_TIME = 16  # columns in a product
 LARGE = 1e300
 
 # Columns of the table, by cluster size (or number of observed cells): normaliser of one column; r.
-# Where numbers are unknown, a third one: the normaliser but for r.
+# Where hyperparameters are unknown, a third one: the normaliser but for r.
 NORMALISER, SHRINKAGE, TABLE = range(3)
-# Parameters of a block: mean_weight, shape and the least of 2 scale, then for each column mean_weight mean,
+# Parameters of a column group: mean_weight, shape and the least of 2 scale, then for each column mean_weight mean,
 # 2 scale + mean_weight mean^2, and 2 scale.
 WEIGHT, SHAPE, FLOOR, COLUMNS = range(4)
 

@@ -1,8 +1,10 @@
-"""What blocks of columns know of unknown numbers: where these stand, and a little linear algebra for drawing them.
+"""What groups of columns know of unknown hyperparameters.
 
-A block whose prior has unknown numbers has a few integers more, from ``Place.hyper`` on: which form it is of, where its
-raw points and its own parameters begin, and the first number of each role, -1 where what plays that role is known. For
-each group of numbers there are three integers more: its block, its role, and its column.
+Where these stand, and a little linear algebra for drawing them.
+
+A column group whose prior has unknown hyperparameters has a few integers more, from ``Place.hyper`` on: which form it
+is of, where its raw points and its own parameters begin, and the first number of each role, -1 where what plays that
+role is known. For each group of numbers there are three integers more: its column group, its role, and its column.
 
 While numbers are drawn, points, sums and what is kept of clusters are still as the numbers before said; these are among
 the parameters. Functions compute from both what they need to know, and `renew` comes at the end, once for all.
@@ -27,7 +29,7 @@ def number_of(model, place, role):
 
 @inner
 def own_parameters(model, place):
-    """Return where the parameters of a block for its unknown numbers begin."""
+    """Return where the parameters of a column group for its unknown hyperparameters begin."""
     return model.integers[place.hyper + AT]
 
 

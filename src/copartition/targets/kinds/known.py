@@ -1,7 +1,7 @@
 """Normal columns whose variance within clusters is known, independent of each other: see `copartition.Gaussian`.
 
 In coordinates of unit noise and prior mean 0, with prior precision kappa, c observed cells of a cluster with sum s have
-precision ``p = kappa + c``, and the predictive law of a cell is ``N(s / p, 1 + 1 / p)``.
+precision ``p = kappa + c``, and the predictive distribution of a cell is ``N(s / p, 1 + 1 / p)``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ TIED = 6
 
 # Columns of the table, by cluster size: log normaliser, shrinkage, half the predictive precision in units of w.
 NORMALISER, SHRINKAGE, HALF_PRECISION = range(3)
-# Parameters of a block: kappa, then kappa m for each column, then w for each column.
+# Parameters of a column group: kappa, then kappa m for each column, then w for each column.
 KAPPA, OFFSETS = range(2)
 
 

@@ -1,7 +1,7 @@
 """Full covariances that all clusters share: how they, prior means and kappa are drawn.
 
 The covariance given all else is inverse Wishart, all prior means are normal, kappa is on a grid; see
-`copartition.targets.kinds.tied_numbers`.
+`copartition.targets.kinds.tied_hyperparameters`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from copartition.targets.kinds.hyper import (
 from copartition.targets.kinds.tied_hyper import (
     AT_A_TIME,
     CELLS,
+    DISTRIBUTION_MEAN,
+    DISTRIBUTION_SD,
     FACTOR,
-    LAW_MEAN,
-    LAW_SD,
     PRESENT,
     SCALES,
     SCATTER,
@@ -47,7 +47,7 @@ def load_covariance(model, place, matrix):
     at, width = number_of(model, place, SPREAD), place.width
     for i in range(width):
         for j in range(i + 1):
-            matrix[i * width + j] = model.numbers[at + i * (i + 1) // 2 + j]
+            matrix[i * width + j] = model.hyperparameters[at + i * (i + 1) // 2 + j]
     return factorise(matrix, width)
 
 
@@ -63,15 +63,18 @@ def load_mean_in(model, chain, place, k, vector):
 
 
 @outline
-def load_law_of_covariance(model, chain, place, matrix, vector):
-    """Leave the scale matrix of the inverse Wishart law of the covariance in a matrix; return degrees of freedom."""
+def load_distribution_of_covariance(model, chain, place, matrix, vector):
+    """Leave the scale matrix of the inverse Wishart distribution of the covariance in a matrix.
+
+    Return degrees of freedom.
+    """
     m, width, power = model, place.width, model.power
     scatter, scales = (
         model.parameters[matrix_at(model, place, SCATTER) :],
         model.parameters[matrix_at(model, place, SCALES) :],
     )
     at = number_of(model, place, SCALE)
-    factor = 1.0 if at < 0 else m.numbers[at]
+    factor = 1.0 if at < 0 else m.hyperparameters[at]
     kappa, n_points = kappa_of(model, place, 0, 1.0), own(model, place, CELLS, 0)
     for i in range(width):
         m_i, sum_i = mean_of(model, place, i), own(model, place, SUM, i)
@@ -96,7 +99,7 @@ def draw_covariance(model, chain, place, random):
     width, at = place.width, number_of(model, place, SPREAD)
     c = chain.scratch
     a, row = c[width * width :], c[2 * width * width :]
-    degrees = load_law_of_covariance(model, chain, place, c, row)
+    degrees = load_distribution_of_covariance(model, chain, place, c, row)
     factorise(c, width)
     for i in range(width):
         for j in range(i):
@@ -114,16 +117,16 @@ def draw_covariance(model, chain, place, random):
             total = 0.0
             for m in range(width):
                 total += c[i * width + m] * c[j * width + m]
-            model.numbers[at + i * (i + 1) // 2 + j] = total
+            model.hyperparameters[at + i * (i + 1) // 2 + j] = total
 
 
 @outline
 def log_density_of_covariance(model, chain, place, values):
-    """Return the log density of a covariance under its inverse Wishart law."""
+    """Return the log density of a covariance under its inverse Wishart distribution."""
     width = place.width
     c = chain.scratch
     sigma, vector = c[width * width :], c[2 * width * width :]
-    degrees = load_law_of_covariance(model, chain, place, c, vector)
+    degrees = load_distribution_of_covariance(model, chain, place, c, vector)
     log_det_scale = factorise(c, width)
     for i in range(width):
         for j in range(i + 1):
@@ -143,7 +146,7 @@ def log_density_of_covariance(model, chain, place, values):
 
 
 @outline
-def load_law_of_means(model, chain, place):
+def load_distribution_of_means(model, chain, place):
     """Leave the factor of the precision of all prior means in the scratch, and behind it their centre."""
     width, power = place.width, model.power
     precision, factor = chain.scratch, chain.scratch[width * width :]
@@ -171,9 +174,9 @@ def load_law_of_means(model, chain, place):
     solve_lower(factor, width, centre)
     solve_upper(factor, width, centre)
     for i in range(width):
-        sd = own(model, place, LAW_SD, i)
+        sd = own(model, place, DISTRIBUTION_SD, i)
         precision[i * width + i] += 1.0 / (sd * sd)
-        centre[i] += own(model, place, LAW_MEAN, i) / (sd * sd)
+        centre[i] += own(model, place, DISTRIBUTION_MEAN, i) / (sd * sd)
     log_det = factorise(precision, width)
     solve_lower(precision, width, centre)
     solve_upper(precision, width, centre)

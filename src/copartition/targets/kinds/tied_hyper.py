@@ -1,4 +1,6 @@
-"""What columns whose noise all clusters share know of it, whether it is known or not; see `tied_numbers` beside it.
+"""What columns whose noise all clusters share know of it, whether it is known or not.
+
+See `tied_hyperparameters` beside it.
 
 Forms: `GAUSSIAN` has numbers for standard deviations, of the noise (`SPREAD`) and of cluster means (`WEIGHT`), on
 grids; the others have a variance, or a matrix, in the place of `SPREAD`, and kappa in that of `WEIGHT`.
@@ -12,15 +14,26 @@ from copartition.targets.kinds.tied import TIED
 
 GAUSSIAN, SPHERICAL, DIAGONAL, FULL = range(4)
 
-# Parameters for unknown numbers: shape (degrees of freedom) of the prior of the noise, kappa where it is known, shape
-# and rate of the Gamma law of the scale.
+# Parameters for unknown hyperparameters: shape (degrees of freedom) of the prior of the noise, kappa where it is known,
+# shape and rate of the Gamma distribution of the scale.
 SHAPE, KAPPA, GAMMA_SHAPE, GAMMA_RATE, COLUMNS = range(5)
-# Then for each column, means being less its shift: known mean, mean and standard deviation of the law of the mean,
-# known variance of the noise and of cluster means, known scale, sum and sum of squares of its raw cells, their number,
-# shift, present mean, one over the present standard deviation of the noise.
-(KNOWN_MEAN, LAW_MEAN, LAW_SD, VARIANCE, OF_MEANS, KNOWN_SCALE, SUM, SQUARES, CELLS, SHIFT, PRESENT, INVERSE) = range(
-    12
-)
+# Then for each column, means being less its shift: known mean, mean and standard deviation of the distribution of the
+# mean, known variance of the noise and of cluster means, known scale, sum and sum of squares of its raw cells, their
+# number, shift, present mean, one over the present standard deviation of the noise.
+(
+    KNOWN_MEAN,
+    DISTRIBUTION_MEAN,
+    DISTRIBUTION_SD,
+    VARIANCE,
+    OF_MEANS,
+    KNOWN_SCALE,
+    SUM,
+    SQUARES,
+    CELLS,
+    SHIFT,
+    PRESENT,
+    INVERSE,
+) = range(12)
 PER_COLUMN = 12
 # Then, for a full covariance, three matrices row by row: scatter of the raw points, scale of the prior, present factor
 # of the covariance.
@@ -30,7 +43,7 @@ SCATTER, SCALES, FACTOR = range(3)
 AT_A_TIME = 8  # clusters, of which one logarithm is taken
 
 
-def numbers_scratch_width(n_columns: int, values: int) -> int:
+def hyperparameters_scratch_width(n_columns: int, values: int) -> int:
     """Return how much scratch drawing numbers takes: three matrices, three vectors, and a grid."""
     return 3 * n_columns * n_columns + 3 * n_columns + values
 
@@ -56,7 +69,7 @@ def matrix_at(model, place, which):
 
 @inner
 def form_of(model, place):
-    """Return the form of a block."""
+    """Return the form of a column group."""
     return model.integers[place.hyper + FORM]
 
 
@@ -64,7 +77,7 @@ def form_of(model, place):
 def mean_of(model, place, j):
     """Return the prior mean of column j by the numbers, less the shift."""
     at = number_of(model, place, MEAN)
-    return own(model, place, KNOWN_MEAN, j) if at < 0 else model.numbers[at + j] - own(model, place, SHIFT, j)
+    return own(model, place, KNOWN_MEAN, j) if at < 0 else model.hyperparameters[at + j] - own(model, place, SHIFT, j)
 
 
 @inner
@@ -74,8 +87,8 @@ def variance_of(model, place, j):
     if at < 0:
         return own(model, place, VARIANCE, j)
     if form == GAUSSIAN:
-        return model.numbers[at] * model.numbers[at]
-    return model.numbers[at + (j if form == DIAGONAL else 0)]
+        return model.hyperparameters[at] * model.hyperparameters[at]
+    return model.hyperparameters[at + (j if form == DIAGONAL else 0)]
 
 
 @inner
@@ -83,15 +96,17 @@ def kappa_of(model, place, j, variance):
     """Return kappa of column j by the numbers, where the noise has this variance."""
     at = number_of(model, place, WEIGHT)
     if form_of(model, place) == GAUSSIAN:
-        return variance / (own(model, place, OF_MEANS, j) if at < 0 else model.numbers[at] * model.numbers[at])
-    return model.parameters[own_parameters(model, place) + KAPPA] if at < 0 else model.numbers[at]
+        return variance / (
+            own(model, place, OF_MEANS, j) if at < 0 else model.hyperparameters[at] * model.hyperparameters[at]
+        )
+    return model.parameters[own_parameters(model, place) + KAPPA] if at < 0 else model.hyperparameters[at]
 
 
 @inner
 def scale_of(model, place, j):
     """Return the scale of the prior of a variance by the numbers."""
     at = number_of(model, place, SCALE)
-    return own(model, place, KNOWN_SCALE, j) if at < 0 else model.numbers[at]
+    return own(model, place, KNOWN_SCALE, j) if at < 0 else model.hyperparameters[at]
 
 
 @inner

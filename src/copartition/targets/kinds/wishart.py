@@ -1,8 +1,8 @@
-"""Normal clusters whose mean and covariance are unknown: the normal-inverse-Wishart law, both integrated out.
+"""Normal clusters whose mean and covariance are unknown: the normal-inverse-Wishart distribution, both integrated out.
 
 Data are in coordinates in which the prior mean is 0 and the prior scale the identity. For a cluster of s points with
 ``kappa = mean_weight + s`` and ``nu = degrees_of_freedom + s`` the posterior has a mean m and a scale matrix Psi, and
-the predictive law of a point x is a multivariate t: with ``d = x - m``, ``q = d' Psi^-1 d`` and
+the predictive distribution of a point x is a multivariate t: with ``d = x - m``, ``q = d' Psi^-1 d`` and
 ``r = kappa / (kappa + 1)``
 
     log p(x) = T[s] - 1/2 log|Psi| - (nu + 1) / 2 log(1 + r q),
@@ -33,7 +33,7 @@ from functools import lru_cache
 from typing import Any
 
 from copartition.core.compiling import inner, outline
-from copartition.targets.kinds.block import place_of
+from copartition.targets.kinds.column_group import place_of
 from copartition.targets.kinds.hyper import factorise
 
 WISHART = 1
@@ -43,7 +43,7 @@ LOST = 1e-4  # for u below this what is kept is built anew: the relative error o
 
 # Columns of the table, by cluster size: T, r, -1 / r, log marginal density but for log|Psi|.
 NORMALISER, SHRINKAGE, BACK, MARGINAL = range(4)
-# Parameters of a block.
+# Parameters of a column group.
 MEAN_WEIGHT, DEGREES = range(2)
 
 
@@ -150,11 +150,11 @@ def log_predictive_of(model, chain, m, c, place, k, n):
 
 @outline
 def let_go(model, chain, k):
-    """Build what is kept for cluster k anew without the point at hand, in all blocks of this kind."""
+    """Build what is kept for cluster k anew without the point at hand, in all column groups of this kind."""
     c = chain
     size = c.sizes[k]
-    for block in range(model.integers[0]):
-        place = place_of(model, block)
+    for column_group in range(model.integers[0]):
+        place = place_of(model, column_group)
         if place.kind == WISHART:
             begin(chain, place, k)
             c.sizes[k] = 0

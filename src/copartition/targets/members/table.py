@@ -125,8 +125,8 @@ class MembersOf:
             The clusters of the rows, 0 to ``n_clusters - 1``.
         n_clusters : int
         hyperparameters : array, optional
-            The values of unknown hyperparameters of the component, in the order of ``Target.numbers``, where those of
-            the component come first.
+            The values of unknown hyperparameters of the component, in the order of ``Target.hyperparameters``, where
+            those of the component come first.
         """
         clusters = label_array("labels", labels, self.n_rows)
         n_clusters = integer("n_clusters", n_clusters, 1)
@@ -136,7 +136,7 @@ class MembersOf:
         values = finite_array("hyperparameters", hyperparameters, (1,))
         if len(values) != self.n_hyperparameters:
             raise ValueError(
-                f"hyperparameters must be the {self.n_hyperparameters} unknown number(s) of the component, got "
+                f"hyperparameters must be the {self.n_hyperparameters} unknown hyperparameter(s) of the component, got "
                 f"{len(values)}."
             )
         priors = self._priors or self.component.member_priors(values, self.width)

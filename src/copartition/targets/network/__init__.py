@@ -1,1 +1,1 @@
-"""Block models of networks: what is counted between blocks, the laws of edges, the class."""
+"""Block models of networks: what is counted between blocks, the distributions of edges, the class."""

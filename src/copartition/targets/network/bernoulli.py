@@ -1,7 +1,7 @@
 """At most one edge between two vertices, with a probability for each pair of blocks that is integrated out.
 
-The probability of an edge between vertices of blocks r and s has a Beta(a, b) law. With e_rs edges among m_rs pairs of
-vertices (n_r n_s, or n_r (n_r - 1) / 2 inside a block) each pair of blocks has the factor
+The probability of an edge between vertices of blocks r and s has a Beta(a, b) distribution. With e_rs edges among m_rs
+pairs of vertices (n_r n_s, or n_r (n_r - 1) / 2 inside a block) each pair of blocks has the factor
 
     L(e_rs, m_rs) = Beta(a + e_rs, b + m_rs - e_rs) / Beta(a, b),
 
@@ -108,7 +108,7 @@ def bernoulli_merge(model, chain, a, b):
 
 
 @of_blocks
-def bernoulli_likelihood(model, chain, law, parameters, out):
+def bernoulli_likelihood(model, chain, hooks, parameters, out):
     """Log density of the network given its blocks."""
     c = chain
     sizes, slots = c.sizes, c.slots

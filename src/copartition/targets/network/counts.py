@@ -18,7 +18,7 @@ from copartition.core.state import functional_signature
 from copartition.targets.hooks import begin_cluster, enter_cluster, leave_cluster
 
 of_blocks = hook(functional_signature)
-"""Decorator of a function ``f(model, chain, law, parameters, out)`` of the blocks of a network, as functionals are."""
+"""Decorator of a function ``f(model, chain, hooks, parameters, out)`` of a network's blocks, as functionals are."""
 
 
 @inner

@@ -1,9 +1,9 @@
 """What a block model expects of edges: of those between two vertices, and of those between groups of vertices.
 
 Given the blocks, the expected number w_rs of edges between blocks r and s (inside one, if they are the same) has a
-Gamma law with mean ``(e_rs + 1) rate / (1 + rate)``. The shares theta of the vertices of a block are independent of it.
-Without degree correction they are 1 / n_r. With it they have a Dirichlet law with parameters ``k_v + 1``, so that with
-``K_r = D_r + n_r``, for vertices u and v of different blocks and of the same one,
+Gamma distribution with mean ``(e_rs + 1) rate / (1 + rate)``. The shares theta of the vertices of a block are
+independent of it. Without degree correction they are 1 / n_r. With it they have a Dirichlet distribution with
+parameters ``k_v + 1``, so that with ``K_r = D_r + n_r``, for vertices u and v of different blocks and of the same one,
 
     E theta_u theta_v = (k_u + 1) (k_v + 1) / (K_r K_s)     and     (k_u + 1) (k_v + 1) / (K_r (K_r + 1)),
 
@@ -24,7 +24,7 @@ PLAIN, CORRECTED, BERNOULLI = range(3)
 
 @inner
 def parameter_of(model, n, kind):
-    """Return what a vertex counts for among those of its block: its parameter of the Dirichlet law, or 1."""
+    """Return what a vertex counts for among those of its block: its parameter of the Dirichlet distribution, or 1."""
     return int(model.points[n, 0]) + 1 if kind == CORRECTED else 1
 
 
@@ -34,11 +34,11 @@ def between_blocks(model, chain, r, s, kind, factor):
 
     `factor` is rate / (1 + rate).
     """
-    c, numbers = chain, model.parameters
+    c, hyperparameters = chain, model.parameters
     edges = c.between[c.slots[r], c.slots[s]]
     if kind == BERNOULLI:
         pairs = pairs_inside(c.sizes[r]) if r == s else c.sizes[r] * c.sizes[s]
-        return (numbers[0] + edges) / (numbers[0] + numbers[1] + pairs)
+        return (hyperparameters[0] + edges) / (hyperparameters[0] + hyperparameters[1] + pairs)
     mean = (edges + 1.0) * factor
     own_r, own_s = float(c.sizes[r]), float(c.sizes[s])
     if kind == CORRECTED:
@@ -63,7 +63,7 @@ def edges_of(kind: int) -> Kernel:
     """Return the function that computes expected edges between given pairs of vertices."""
 
     @of_blocks
-    def expected_edges(model, chain, law, parameters, out):
+    def expected_edges(model, chain, hooks, parameters, out):
         """Expected edges between pairs: `parameters` are rate / (1 + rate), all first vertices, all second ones."""
         count = len(out)
         for pair in range(count):
@@ -83,10 +83,11 @@ def matrix_of(kind: int) -> Kernel:
     """Return the function that computes expected edges between given groups of vertices."""
 
     @of_blocks
-    def expected_matrix(model, chain, law, parameters, out):
+    def expected_matrix(model, chain, hooks, parameters, out):
         """Expected edges between groups: `parameters` are rate / (1 + rate), then the group of each vertex.
 
-        The law of the point at hand is not needed between sweeps: its room holds what a vertex of each block expects.
+        The distribution of the point at hand is not needed between sweeps: its room holds what a vertex of each block
+        expects.
         """
         c = chain
         labels, tally, expects, factor = c.labels, c.tally[0], c.weights, parameters[0]

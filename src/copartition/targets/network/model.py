@@ -26,10 +26,10 @@ from copartition.validation import positive_number, shorten
 
 
 class BlockModel(Target):
-    """The posterior law of the communities of a network.
+    """The posterior distribution of the communities of a network.
 
-    Vertices of one block have the same law of edges to all other blocks. The rates of edges between blocks, and how
-    active each vertex is, are integrated out, so that what is left is a law on partitions.
+    Vertices of one block have the same distribution of edges to all other blocks. The rates of edges between blocks,
+    and how active each vertex is, are integrated out, so that what is left is a distribution on partitions.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class BlockModel(Target):
         Prior mean of the number of edges between two blocks, and inside one. Left out: such that the observed number of
         edges is what is expected of as many blocks as `prior` expects.
     prior : Prior, default DirichletProcess(1.0)
-        The law of the partition before any edge is seen.
+        The distribution of the partition before any edge is seen.
     edges : str, default "poisson"
         ``"poisson"``, any number of edges between two vertices; or ``"bernoulli"``, at most one, with a probability for
         each pair of blocks, and no degree correction.
     beta : pair of float, default (1.0, 1.0)
-        With ``edges="bernoulli"``: the parameters a and b of the Beta law of these probabilities.
+        With ``edges="bernoulli"``: the parameters a and b of the Beta distribution of these probabilities.
     weight : str, bool or array of int, optional
         How many parallel edges an edge stands for: the name of an attribute of the edges of a networkx graph, a number
         for each edge of a list, or ``True`` for a matrix whose entries say so.
@@ -201,30 +201,30 @@ class BlockModel(Target):
                 if self.degree_corrected
                 else "vertices of a block have the same expected degree"
             )
-            law = (
+            distribution = (
                 f"Edges of the network, {size}, are Poisson numbers whose means depend on the blocks of both ends; "
                 f"{degrees}; the number of edges between two blocks has prior mean {self.rate:.3g} (rate)."
             )
         else:
-            law = (
+            distribution = (
                 f"Edges of the network, {size}, are there with a probability that depends on the blocks of both ends, "
-                f"which has a Beta({self.beta[0]:g}, {self.beta[1]:g}) law (beta)."
+                f"which has a Beta({self.beta[0]:g}, {self.beta[1]:g}) distribution (beta)."
             )
         of_prior = getattr(self.prior, "assumptions", None)
         prior = [f"Before any edge, partitions follow {self.prior!r}."] if of_prior is None else of_prior(self.n_points)
-        return [law, *prior, *self.constraint.assumptions()]
+        return [distribution, *prior, *self.constraint.assumptions()]
 
     def __str__(self) -> str:
         sentences = "".join(f"\n- {sentence}" for sentence in self.assumptions())
         return f"Block model of {self.graph.n_vertices} vertices and {self.n_edges} edges{sentences}"
 
     def __repr__(self) -> str:
-        law = (
+        distribution = (
             f"degree_corrected={self.degree_corrected}, rate={self.rate!r}"
             if self.is_poisson
             else f"edges='bernoulli', beta={self.beta}"
         )
-        return f"BlockModel({self.graph.n_vertices} vertices, {self.n_edges} edges, {law}, {self.prior!r})"
+        return f"BlockModel({self.graph.n_vertices} vertices, {self.n_edges} edges, {distribution}, {self.prior!r})"
 
 
 def _integers_of(graph: Graph) -> np.ndarray:

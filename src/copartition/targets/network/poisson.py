@@ -164,7 +164,7 @@ def likelihood_of(is_corrected: bool) -> Kernel:
     """Return the function that computes the log density of all edges."""
 
     @of_blocks
-    def poisson_likelihood(model, chain, law, parameters, out):
+    def poisson_likelihood(model, chain, hooks, parameters, out):
         """Log density of the network given its blocks."""
         c = chain
         log_factorial, slots = model.table[0], c.slots

@@ -10,7 +10,7 @@ from copartition.view.palette import ACCENT, INK, MUTED
 from copartition.view.plots.natural import natural
 from copartition.view.plots.of_clusterings import clusters, profile
 from copartition.view.plots.of_clusters import certainty, cluster_matrix, co_clustering, memberships
-from copartition.view.plots.of_laws import density, density_in_the_plane, hyperparameters, n_clusters
+from copartition.view.plots.of_distributions import density, density_in_the_plane, hyperparameters, n_clusters
 from copartition.view.plots.of_models import evidence
 from copartition.view.plots.of_pairs import meeting_times, traces, tuned, tv_bound
 from copartition.view.plots.of_replicates import bars, chains, means, running, values

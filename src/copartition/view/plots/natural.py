@@ -16,7 +16,7 @@ from copartition.results import MeetingTimes, Replicates
 from copartition.validation import shorten
 from copartition.view.axes import SIZE, labelled
 from copartition.view.clusterings import is_clustering
-from copartition.view.plots import of_clusterings, of_clusters, of_laws, of_models, of_pairs
+from copartition.view.plots import of_clusterings, of_clusters, of_distributions, of_models, of_pairs
 from copartition.view.plots.of_replicates import bars, means, running
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ def _drawing_of(part: Replicates) -> Drawing:
     about = part.functionals[0]
     name = about["name"]
     if name.startswith("n_clusters("):
-        return of_laws.n_clusters
+        return of_distributions.n_clusters
     if name.startswith("hyperparameters("):
-        return of_laws.hyperparameters
+        return of_distributions.hyperparameters
     if name.startswith("n_components("):
         return _n_components
     if name.startswith("largest_clusters("):
@@ -100,9 +100,9 @@ def _drawing_of(part: Replicates) -> Drawing:
     if name in of_clusters.MATRICES:
         return _matrix
     if name == "predictive_density" and np.ndim(about["grid"]) == 1 and _is_numeric(about["grid"]):
-        return of_laws.density
+        return of_distributions.density
     if name == "predictive_density" and np.shape(about["grid"])[1:] == (2,) and _is_numeric(about["grid"]):
-        return of_laws.density_in_the_plane
+        return of_distributions.density_in_the_plane
     # Of one number the picture is how it settled, which ends in the mean with its interval.
     return running_of_one if len(part.components) == 1 and not part.streamed else means
 

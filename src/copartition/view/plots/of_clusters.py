@@ -48,7 +48,7 @@ def co_clustering(e: Replicates | Consensus, *, ax: Axes | None = None, consensu
         extent=(-0.5, len(order) - 0.5, len(order) - 0.5, -0.5),
     )
     ax.figure.colorbar(image, ax=ax, label="probability of being together", shrink=0.8)
-    # Clusters of the consensus as outlined blocks along the diagonal.
+    # Clusters of the consensus as outlined squares along the diagonal.
     begin = 0
     for end in ends:
         corner, size = begin - 0.5, end - begin

@@ -40,7 +40,7 @@ def unmet_of(e: Replicates) -> dict[str, Any]:
                 f"{agreement.rand_within[i]:.2f}",
                 "different modes" if agreement.differs[i].any() else "the same",
             ]
-            for i, number in enumerate(agreement.numbers)
+            for i, number in enumerate(agreement.indices)
         ]
     is_slow = agreement is not None and agreement.verdict != MODES
     return {

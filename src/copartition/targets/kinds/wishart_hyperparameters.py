@@ -1,8 +1,10 @@
-"""Unknown numbers of clusters with covariances of their own: prior means, their weight, a factor of the prior scale.
+"""Unknown hyperparameters of clusters with covariances of their own.
 
-With covariances integrated out none of their conditional laws is a known one, so all are on grids. In coordinates in
-which the prior scale is s times the identity, a cluster of n points with mean x and within it a scatter matrix C
-contributes, with d = x - m,
+Prior means, their weight, a factor of the prior scale.
+
+With covariances integrated out none of their conditional distributions is a known one, so all are on grids. In
+coordinates in which the prior scale is s times the identity, a cluster of n points with mean x and within it a scatter
+matrix C contributes, with d = x - m,
 
     D/2 log(w / (w + n)) + nu0 D/2 log s - (nu0 + n)/2 log|s I + C + w n / (w + n) d d'|.
 
@@ -42,15 +44,15 @@ from copartition.targets.kinds.wishart import (
     scratch_width,
 )
 
-# Columns of the table, where numbers are unknown: normaliser and marginal but for what depends on the weight.
+# Columns of the table, where hyperparameters are unknown: normaliser and marginal but for what depends on the weight.
 TABLE, TABLE_MARGINAL = 4, 5
-# Parameters for unknown numbers: the present factor, then present mean, known mean and
+# Parameters for unknown hyperparameters: the present factor, then present mean, known mean and
 # shift, one number for each column, then the inverse of the Cholesky factor of the prior scale, row by row.
 FACTOR, PRESENT = range(2)
 AT_A_TIME = 4  # pivots, of which one logarithm is taken
 
 
-def numbers_scratch_width(n_columns: int, values: int) -> int:
+def hyperparameters_scratch_width(n_columns: int, values: int) -> int:
     """Return how much scratch drawing numbers takes: what all functions want, vectors, and two grids."""
     return scratch_width(n_columns) + 6 * n_columns + 2 * values
 
@@ -71,7 +73,7 @@ def mean_of(model, place, i):
     total = 0.0
     for j in range(i + 1):
         total += m.parameters[first + 3 * width + i * width + j] * (
-            m.numbers[at + j] - m.parameters[first + 2 * width + j]
+            m.hyperparameters[at + j] - m.parameters[first + 2 * width + j]
         )
     return total
 
@@ -80,14 +82,14 @@ def mean_of(model, place, i):
 def weight_of(model, place):
     """Return the weight of the prior mean by the numbers."""
     at = number_of(model, place, WEIGHT)
-    return model.parameters[place.parameters + MEAN_WEIGHT] if at < 0 else model.numbers[at]
+    return model.parameters[place.parameters + MEAN_WEIGHT] if at < 0 else model.hyperparameters[at]
 
 
 @inner
 def factor_of(model, place):
     """Return the factor of the prior scale by the numbers."""
     at = number_of(model, place, SCALE)
-    return 1.0 if at < 0 else model.numbers[at]
+    return 1.0 if at < 0 else model.hyperparameters[at]
 
 
 @inner
@@ -221,7 +223,7 @@ def weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights):
     for i in range(width):
         products += d[i] * along[i]
         own += along[i] * along[i]
-    now, shrunk = model.numbers[number_of(model, place, MEAN) + column], weight * n / (weight + n)
+    now, shrunk = model.hyperparameters[number_of(model, place, MEAN) + column], weight * n / (weight + n)
     for g in range(len(weights)):
         step = grid[g] - now
         square = max(0.0, squares - 2.0 * step * products + step * step * own)
@@ -229,7 +231,7 @@ def weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights):
 
 
 @outline
-def weigh_number(model, chain, place, role, column, grid, weights):
+def weigh_hyperparameter(model, chain, place, role, column, grid, weights):
     """Leave the log density of the data for each value of a grid in the weights."""
     degrees, n_clusters = model.parameters[place.parameters + DEGREES], chain.n_clusters[0]
     for g in range(len(weights)):

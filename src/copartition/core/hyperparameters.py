@@ -2,25 +2,25 @@
 
 The state of a chain is a partition and a few numbers, for instance a variance that all clusters share. A step moves the
 partition first, given the numbers, and then draws the numbers given the partition, group by group, each given all the
-others (a Gibbs update). The order matters: chains whose partitions have become equal have the same law of the numbers,
-and a coupling lets them draw the same ones. Two chains have met when their partitions and all their numbers are equal,
-bit for bit. Numbers that are close to each other are no meeting.
+others (a Gibbs update). The order matters: chains whose partitions have become equal have the same distribution of the
+numbers, and a coupling lets them draw the same ones. Two chains have met when their partitions and all their numbers
+are equal, bit for bit. Numbers that are close to each other are no meeting.
 
-**A grid.** A number whose conditional law is not a known one takes its values on a grid. Each value's weight is its
-prior probability times the density of the data, to the power at which a chain is tempered. Two chains draw by the
-maximal coupling: the same value with probability ``sum min(p_i, q_i)``.
+**A grid.** A number whose conditional distribution is not a known one takes its values on a grid. Each value's weight
+is its prior probability times the density of the data, to the power at which a chain is tempered. Two chains draw by
+the maximal coupling: the same value with probability ``sum min(p_i, q_i)``.
 
 **Rejection.** Otherwise a target draws a group itself and knows the log density of what it draws. With p the density of
 x, q that of y and a constant c just below 1, draw X from p, and let Y be X with probability ``min(1, c q / p)`` at X.
-If that fails, draw Y from q until one is accepted, each with probability ``1 - min(p / q, c)`` at Y. Y has the law q,
-because ``min(p, c q) + (q - min(p, c q)) = q``, and the chains agree with probability ``integral of min(p, c q)``. With
-c = 1 that would be the maximal coupling, but as p and q come close a failure becomes rare and the tries after it become
-many: their number has the mean 1 and no bounded variance. With c every try succeeds with probability 1 - c at least,
-and one in 1,024 agreements is given up.
+If that fails, draw Y from q until one is accepted, each with probability ``1 - min(p / q, c)`` at Y. Y has the
+distribution q, because ``min(p, c q) + (q - min(p, c q)) = q``, and the chains agree with probability ``integral of
+min(p, c q)``. With c = 1 that would be the maximal coupling, but as p and q come close a failure becomes rare and the
+tries after it become many: their number has the mean 1 and no bounded variance. With c every try succeeds with
+probability 1 - c at least, and one in 1,024 agreements is given up.
 
-**Equal laws.** Where two chains have the same partition and all other numbers are equal, the laws of a group are the
-same, and y takes what x has drawn. So chains that have met stay together, and sums that have drifted apart in their
-last digits do not matter.
+**Equal distributions.** Where two chains have the same partition and all other numbers are equal, the distributions of
+a group are the same, and y takes what x has drawn. So chains that have met stay together, and sums that have drifted
+apart in their last digits do not matter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import exponentiate
 from copartition.core.random import draw, uniform
 from copartition.core.state import Room, move_signatures
-from copartition.core.status import DONE, NO_NUMBER
+from copartition.core.status import DONE, NO_HYPERPARAMETER
 
 FIRST_INDEX, LAST_INDEX, GRID, OF_DATA = range(4)  # columns of ``Unknown.groups``
 AGREEMENT = 1.0 - 2.0**-10
@@ -42,15 +42,15 @@ LOG_AGREEMENT = math.log(AGREEMENT)
 
 
 @inner
-def has_numbers(model):
-    """Tell whether numbers are unknown."""
-    return len(model.numbers) > 0
+def has_hyperparameters(model):
+    """Tell whether hyperparameters are unknown."""
+    return len(model.hyperparameters) > 0
 
 
 @inner
-def numbers_agree(pair):
+def hyperparameters_agree(pair):
     """Tell whether all numbers of two chains are equal."""
-    of_x, of_y = pair.model_x.numbers, pair.model_y.numbers
+    of_x, of_y = pair.model_x.hyperparameters, pair.model_y.hyperparameters
     different = 0
     for i in range(len(of_x)):
         different += of_x[i] != of_y[i]
@@ -60,7 +60,7 @@ def numbers_agree(pair):
 @inner
 def others_agree(pair, group):
     """Tell whether all numbers of two chains but those of a group are equal."""
-    of_x, of_y, groups = pair.model_x.numbers, pair.model_y.numbers, pair.model_x.unknown.groups
+    of_x, of_y, groups = pair.model_x.hyperparameters, pair.model_y.hyperparameters, pair.model_x.unknown.groups
     for i in range(len(of_x)):
         if of_x[i] != of_y[i] and not groups[group, FIRST_INDEX] <= i < groups[group, LAST_INDEX]:
             return False
@@ -96,7 +96,7 @@ def renew_prior(model):
     m = model
     u = m.unknown
     group = len(u.groups) - 1
-    value, grid = m.numbers[u.groups[group, FIRST_INDEX]], u.grids[u.groups[group, GRID]]
+    value, grid = m.hyperparameters[u.groups[group, FIRST_INDEX]], u.grids[u.groups[group, GRID]]
     i = 0
     while grid[i] != value:
         i += 1
@@ -107,34 +107,37 @@ def renew_prior(model):
 
 
 @outline
-def renew_all(model, law, chain):
+def renew_all(model, hooks, chain):
     """Bring all that depends on numbers up to date."""
-    law.renew(model, chain)
+    hooks.renew(model, chain)
     if len(model.unknown.prior_tables) > 0:
         renew_prior(model)
 
 
 @outline
-def begin_numbers(model, law, chain):
+def begin_hyperparameters(model, hooks, chain):
     """Put the numbers of a chain, which is then in no partition, where they are before the first draw."""
-    copy_array(model.unknown.initial, model.numbers)
+    copy_array(model.unknown.initial, model.hyperparameters)
     chain.n_clusters[0] = 0
-    renew_all(model, law, chain)
+    renew_all(model, hooks, chain)
 
 
 # --- one chain -------------------------------------------------------------------------------------------------------
 
 
 @outline
-def weigh_grid(model, law, chain, group):
-    """Leave the conditional law of a number on a grid in its weights; return their sum, NaN if one is not defined."""
+def weigh_grid(model, hooks, chain, group):
+    """Leave the conditional distribution of a number on a grid in its weights.
+
+    Return their sum, NaN if one is not defined.
+    """
     m = model
     weights, log_prior = m.unknown.weights, m.unknown.log_priors[m.unknown.groups[group, GRID]]
     power = m.power if m.unknown.groups[group, OF_DATA] else 1.0
     if is_of_prior(model, group):
         weigh_prior(model, chain)
     else:
-        law.weigh_number(model, chain, group)
+        hooks.weigh_hyperparameter(model, chain, group)
     top = -np.inf
     for i in range(len(weights)):
         weights[i] = power * weights[i] + log_prior[i]
@@ -145,34 +148,34 @@ def weigh_grid(model, law, chain, group):
 
 
 @inner
-def set_number(model, group, i):
+def set_hyperparameter(model, group, i):
     """Let the number of a group be the i-th value of its grid."""
     u = model.unknown
-    model.numbers[u.groups[group, FIRST_INDEX]] = u.grids[u.groups[group, GRID], i]
+    model.hyperparameters[u.groups[group, FIRST_INDEX]] = u.grids[u.groups[group, GRID], i]
 
 
 @outline
-def draw_group(model, law, chain, group, random):
+def draw_group(model, hooks, chain, group, random):
     """Draw the numbers of a group; return a status."""
     u = model.unknown
     if u.groups[group, GRID] < 0:
-        law.draw_numbers(model, chain, group, random)
+        hooks.draw_hyperparameters(model, chain, group, random)
         return DONE
-    total = weigh_grid(model, law, chain, group)
+    total = weigh_grid(model, hooks, chain, group)
     if not total > 0.0:
-        return NO_NUMBER
-    set_number(model, group, draw(u.weights, len(u.weights), uniform(random) * total))
+        return NO_HYPERPARAMETER
+    set_hyperparameter(model, group, draw(u.weights, len(u.weights), uniform(random) * total))
     return DONE
 
 
 @outline
-def draw_numbers(model, law, chain, random):
+def draw_hyperparameters(model, hooks, chain, random):
     """Draw all numbers of a chain given its partition; return a status."""
     for group in range(len(model.unknown.groups)):
-        status = draw_group(model, law, chain, group, random)
+        status = draw_group(model, hooks, chain, group, random)
         if status != DONE:
             return status
-    renew_all(model, law, chain)
+    renew_all(model, hooks, chain)
     return DONE
 
 
@@ -181,7 +184,7 @@ def draw_numbers(model, law, chain, random):
 
 @inner
 def draw_remainder(of_x, total_x, of_y, total_y, level):
-    """Return the choice at which the running sum of what is left of a law, ``(q - p)+``, passes a share of it."""
+    """Return the choice at which the running sum of a remainder ``(q - p)+`` passes a share of it."""
     left = 0.0
     for i in range(len(of_y)):
         left += max(0.0, of_y[i] / total_y - of_x[i] / total_x)
@@ -198,22 +201,22 @@ def draw_remainder(of_x, total_x, of_y, total_y, level):
 
 
 @outline
-def draw_both_on_grid(pair, law, group, random):
+def draw_both_on_grid(pair, hooks, group, random):
     """Draw a number on a grid in both chains by the maximal coupling; return a status."""
     model_x, model_y = pair.model_x, pair.model_y
     of_x, of_y = model_x.unknown.weights, model_y.unknown.weights
-    total_x = weigh_grid(model_x, law, pair.x, group)
-    total_y = weigh_grid(model_y, law, pair.y, group)
+    total_x = weigh_grid(model_x, hooks, pair.x, group)
+    total_y = weigh_grid(model_y, hooks, pair.y, group)
     if not (total_x > 0.0 and total_y > 0.0):
-        return NO_NUMBER
+        return NO_HYPERPARAMETER
     i = draw(of_x, len(of_x), uniform(random) * total_x)
     p, q = of_x[i] / total_x, of_y[i] / total_y
     j = i
     if uniform(random) * p >= q:
         left = draw_remainder(of_x, total_x, of_y, total_y, uniform(random))
         j = left if left >= 0 else i  # nothing is left over but a rounding error
-    set_number(model_x, group, i)
-    set_number(model_y, group, j)
+    set_hyperparameter(model_x, group, i)
+    set_hyperparameter(model_y, group, j)
     return DONE
 
 
@@ -224,47 +227,47 @@ def log_uniform(random):
 
 
 @outline
-def draw_both_by_rejection(pair, law, group, random):
+def draw_both_by_rejection(pair, hooks, group, random):
     """Draw the numbers of a group in both chains, as a rule the same."""
     model_x, model_y, x, y = pair.model_x, pair.model_y, pair.x, pair.y
     first, last = model_x.unknown.groups[group, FIRST_INDEX], model_x.unknown.groups[group, LAST_INDEX]
-    of_x, of_y = model_x.numbers[first:last], model_y.numbers[first:last]
-    law.draw_numbers(model_x, x, group, random)
-    log_p = law.log_density_of_numbers(model_x, x, group, of_x)
-    log_q = law.log_density_of_numbers(model_y, y, group, of_x)
+    of_x, of_y = model_x.hyperparameters[first:last], model_y.hyperparameters[first:last]
+    hooks.draw_hyperparameters(model_x, x, group, random)
+    log_p = hooks.log_density_of_hyperparameters(model_x, x, group, of_x)
+    log_q = hooks.log_density_of_hyperparameters(model_y, y, group, of_x)
     if not (log_p == log_p and log_q == log_q):
-        return NO_NUMBER
+        return NO_HYPERPARAMETER
     if log_uniform(random) <= LOG_AGREEMENT + log_q - log_p:
         copy_array(of_x, of_y)
         return DONE
     while True:
-        law.draw_numbers(model_y, y, group, random)
-        log_p = law.log_density_of_numbers(model_x, x, group, of_y)
-        log_q = law.log_density_of_numbers(model_y, y, group, of_y)
+        hooks.draw_hyperparameters(model_y, y, group, random)
+        log_p = hooks.log_density_of_hyperparameters(model_x, x, group, of_y)
+        log_q = hooks.log_density_of_hyperparameters(model_y, y, group, of_y)
         if not (log_p == log_p and log_q == log_q):
-            return NO_NUMBER
+            return NO_HYPERPARAMETER
         if log_uniform(random) > min(log_p - log_q, LOG_AGREEMENT):
             return DONE
 
 
 @outline
-def draw_numbers_of_both(pair, law, random):
+def draw_hyperparameters_of_both(pair, hooks, random):
     """Draw all numbers of two chains given their partitions; return a status."""
     model_x, model_y, x, y = pair.model_x, pair.model_y, pair.x, pair.y
     groups = model_x.unknown.groups
     for group in range(len(groups)):
         if pair.distance[0] == 0 and others_agree(pair, group):
-            status = draw_group(model_x, law, x, group, random)
+            status = draw_group(model_x, hooks, x, group, random)
             for i in range(groups[group, FIRST_INDEX], groups[group, LAST_INDEX]):
-                model_y.numbers[i] = model_x.numbers[i]
+                model_y.hyperparameters[i] = model_x.hyperparameters[i]
         elif groups[group, GRID] >= 0:
-            status = draw_both_on_grid(pair, law, group, random)
+            status = draw_both_on_grid(pair, hooks, group, random)
         else:
-            status = draw_both_by_rejection(pair, law, group, random)
+            status = draw_both_by_rejection(pair, hooks, group, random)
         if status != DONE:
             return status
-    renew_all(model_x, law, x)
-    renew_all(model_y, law, y)
+    renew_all(model_x, hooks, x)
+    renew_all(model_y, hooks, y)
     return DONE
 
 
@@ -274,12 +277,12 @@ alone_signature, together_signature = move_signatures(Room)
 
 
 @hook(alone_signature)
-def draw_alone(model, law, chain, room, random, progress):
+def draw_alone(model, hooks, chain, room, random, progress):
     """Draws of all numbers, as a move of one chain."""
-    return draw_numbers(model, law, chain, random)
+    return draw_hyperparameters(model, hooks, chain, random)
 
 
 @hook(together_signature)
-def draw_together(law, pair, room, rule, random, progress):
+def draw_together(hooks, pair, room, rule, random, progress):
     """Draws of all numbers, as a move of two chains."""
-    return draw_numbers_of_both(pair, law, random)
+    return draw_hyperparameters_of_both(pair, hooks, random)

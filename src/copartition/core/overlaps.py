@@ -1,4 +1,4 @@
-"""The books of a pair of chains: how many points their clusters share, and how far the partitions are apart.
+"""Overlap counts of a pair of chains: how many points their clusters share, and how far the partitions are apart.
 
 The numbers of points in common are kept in lists of the cells that are not empty, see
 `copartition.core.state.Overlaps`.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from copartition.core.clusters import put_in, set_all
 from copartition.core.compiling import inner, outline
+from copartition.core.hyperparameters import hyperparameters_agree
 from copartition.core.matching import part, take_out_of_matched
-from copartition.core.numbers import numbers_agree
 
 
 @inner
 def have_met(pair):
     """Tell whether two chains have become one: the same partition, and the same numbers, bit for bit."""
-    return pair.distance[0] == 0 and numbers_agree(pair)
+    return pair.distance[0] == 0 and hyperparameters_agree(pair)
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
@@ -135,7 +135,10 @@ def separation(pair, n):
 
 @inner
 def take_out_of_both(pair, x, y, matching, n):
-    """Take point n out of both chains and out of the books; where clusters are matched, out of the matching too."""
+    """Take point n out of both chains and out of the overlap counts.
+
+    Where clusters are matched, out of the matching too.
+    """
     p = pair
     p.distance[0] -= separation(pair, n)
     count_out(pair, n)
@@ -144,15 +147,15 @@ def take_out_of_both(pair, x, y, matching, n):
 
 
 @inner
-def put_into_both(model, law, pair, x, y, matching, n, chosen):
-    """Put point n into the two chosen clusters, i of x and j of y, and into the books."""
+def put_into_both(model, hooks, pair, x, y, matching, n, chosen):
+    """Put point n into the two chosen clusters, i of x and j of y, and into the overlap counts."""
     i, j = chosen
     if matching and model.palette == 0:
         new_x, new_y = x.n_clusters[0], y.n_clusters[0]
         if (i == new_x) != (j == new_y):
             part(pair.matched.there, pair.matched.back, new_x, new_y)
-    put_in(pair.model_x, law, x, n, i)
-    put_in(pair.model_y, law, y, n, j)
+    put_in(pair.model_x, hooks, x, n, i)
+    put_in(pair.model_y, hooks, y, n, j)
     count_in(pair, n)
     pair.distance[0] += separation(pair, n)
 

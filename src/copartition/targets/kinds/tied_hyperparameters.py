@@ -1,4 +1,6 @@
-"""Unknown numbers of normal columns whose noise all clusters share: the noise, prior means, and what these scatter by.
+"""Unknown hyperparameters of normal columns whose noise all clusters share.
+
+The noise, prior means, and what these scatter by.
 
 In column j the noise has variance v, cluster means have variance v / kappa around m. With the means of clusters
 integrated out, a cluster of n cells with mean x has, with ``c = kappa n / (kappa + n)``, the density
@@ -6,8 +8,8 @@ integrated out, a cluster of n cells with mean x has, with ``c = kappa n / (kapp
     v^(-n/2) (kappa / (kappa + n))^(1/2) exp(-(W + c (x - m)^2) / (2 v)),        W its sum of squares around x,
 
 up to a constant. So m given all else is normal, v is inverse gamma (a matrix, inverse Wishart), the scale of its prior
-Gamma if that has a Gamma law, and all are drawn from these laws. The others are on grids. Everything that the data say
-is raised to the power at which a chain is tempered.
+Gamma if that has a Gamma distribution, and all are drawn from these distributions. The others are on grids. Everything
+that the data say is raised to the power at which a chain is tempered.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ from copartition.targets.kinds.hyper import (
     solve_upper,
 )
 from copartition.targets.kinds.tied import HALF_PRECISION, NORMALISER, OFFSETS, SHRINKAGE, TIED
-from copartition.targets.kinds.tied import KAPPA as KAPPA_OF_BLOCK
+from copartition.targets.kinds.tied import KAPPA as KAPPA_OF_ALL
 from copartition.targets.kinds.tied_full import (
     draw_covariance,
     load_covariance,
-    load_law_of_means,
+    load_distribution_of_means,
     log_density_of_covariance,
     rotate_points,
     weigh_full_kappa,
@@ -43,14 +45,14 @@ from copartition.targets.kinds.tied_hyper import (
     CELLS,
     COLUMNS,
     DIAGONAL,
+    DISTRIBUTION_MEAN,
+    DISTRIBUTION_SD,
     FACTOR,
     FULL,
     GAMMA_RATE,
     GAMMA_SHAPE,
     GAUSSIAN,
     INVERSE,
-    LAW_MEAN,
-    LAW_SD,
     OF_MEANS,
     PRESENT,
     SCALES,
@@ -75,12 +77,12 @@ from copartition.targets.kinds.tied_hyper import (
 
 
 @outline
-def law_of_mean(model, chain, place, j):
-    """Return centre and precision of the normal law of the prior mean of column j, less the shift."""
-    variance, sd = variance_of(model, place, j), own(model, place, LAW_SD, j)
+def distribution_of_mean(model, chain, place, j):
+    """Return centre and precision of the normal distribution of the prior mean of column j, less the shift."""
+    variance, sd = variance_of(model, place, j), own(model, place, DISTRIBUTION_SD, j)
     kappa = kappa_of(model, place, j, variance)
     precision = 1.0 / (sd * sd)
-    total = precision * own(model, place, LAW_MEAN, j)
+    total = precision * own(model, place, DISTRIBUTION_MEAN, j)
     for k in range(chain.n_clusters[0]):
         n = count_of(chain, place, k, j)
         if n > 0.0:
@@ -105,8 +107,8 @@ def squares_of(model, chain, place, j):
 
 
 @outline
-def law_of_variance(model, chain, place, column):
-    """Return shape and scale of the inverse gamma law of a variance, of all columns where they share it."""
+def distribution_of_variance(model, chain, place, column):
+    """Return shape and scale of the inverse gamma distribution of a variance, of all columns where they share it."""
     shape, scale = model.parameters[own_parameters(model, place) + SHAPE], scale_of(model, place, column)
     shared = form_of(model, place) == SPHERICAL
     for j in range(0 if shared else column, place.width if shared else column + 1):
@@ -156,7 +158,7 @@ def weigh_noise(model, chain, place, grid, weights):
     at = number_of(model, place, WEIGHT)
     for j in range(place.width):
         m, cells = mean_of(model, place, j), own(model, place, CELLS, j)
-        of_means = own(model, place, OF_MEANS, j) if at < 0 else model.numbers[at] * model.numbers[at]
+        of_means = own(model, place, OF_MEANS, j) if at < 0 else model.hyperparameters[at] * model.hyperparameters[at]
         squares = own(model, place, SQUARES, j) - 2.0 * m * own(model, place, SUM, j) + cells * m * m
         for i in range(len(weights)):
             variance = grid[i] * grid[i]
@@ -176,16 +178,16 @@ def weigh_noise(model, chain, place, grid, weights):
 
 
 @outline
-def law_of_scale(model, chain, place):
+def distribution_of_scale(model, chain, place):
     """Return by what the noise multiplies the density of the scale s: ``s^a exp(-b s)``, as a and b."""
     width, shape = place.width, model.parameters[own_parameters(model, place) + SHAPE]
     at, form = number_of(model, place, SPREAD), form_of(model, place)
     if form == SPHERICAL:
-        return shape, 1.0 / model.numbers[at]
+        return shape, 1.0 / model.hyperparameters[at]
     total = 0.0
     if form == DIAGONAL:
         for j in range(width):
-            total += 1.0 / model.numbers[at + j]
+            total += 1.0 / model.hyperparameters[at + j]
         return width * shape, total
     factor, vector = chain.scratch, chain.scratch[2 * width * width :]
     scales = model.parameters[matrix_at(model, place, SCALES) :]
@@ -199,16 +201,16 @@ def law_of_scale(model, chain, place):
     return 0.5 * width * shape, 0.5 * total
 
 
-# --- what blocks are asked for ---------------------------------------------------------------------------------------
+# --- what column groups are asked for --------------------------------------------------------------------------------
 
 
 @outline
-def weigh_number(model, chain, place, role, column, grid, weights):
+def weigh_hyperparameter(model, chain, place, role, column, grid, weights):
     """Leave the log density for each value of a grid in the weights."""
     for i in range(len(weights)):
         weights[i] = 0.0
     if role == SCALE:
-        a, b = law_of_scale(model, chain, place)
+        a, b = distribution_of_scale(model, chain, place)
         for i in range(len(weights)):
             weights[i] = a * log_positive(grid[i]) - b * grid[i]
     elif role == SPREAD:
@@ -222,50 +224,54 @@ def weigh_number(model, chain, place, role, column, grid, weights):
 
 
 @outline
-def draw_numbers(model, chain, place, role, column, random):
+def draw_hyperparameters(model, chain, place, role, column, random):
     """Draw a prior mean, or all of them, or the noise, or the scale of its prior."""
     m, width, at = model, place.width, number_of(model, place, role)
     is_full = form_of(model, place) == FULL
     if role == SCALE:
-        a, b = law_of_scale(model, chain, place)
+        a, b = distribution_of_scale(model, chain, place)
         first = own_parameters(model, place)
-        m.numbers[at] = gamma(m.parameters[first + GAMMA_SHAPE] + a, random) / (m.parameters[first + GAMMA_RATE] + b)
+        m.hyperparameters[at] = gamma(m.parameters[first + GAMMA_SHAPE] + a, random) / (
+            m.parameters[first + GAMMA_RATE] + b
+        )
     elif role == SPREAD and is_full:
         draw_covariance(model, chain, place, random)
     elif role == SPREAD:
-        shape, scale = law_of_variance(model, chain, place, column)
-        m.numbers[at + column] = scale / gamma(shape, random)
+        shape, scale = distribution_of_variance(model, chain, place, column)
+        m.hyperparameters[at + column] = scale / gamma(shape, random)
     elif is_full:
-        load_law_of_means(model, chain, place)
+        load_distribution_of_means(model, chain, place)
         centre, vector = chain.scratch[2 * width * width :], chain.scratch[2 * width * width + width :]
         for i in range(width):
             vector[i] = normal(random)
         solve_upper(chain.scratch, width, vector)
         for i in range(width):
-            m.numbers[at + i] = own(model, place, SHIFT, i) + centre[i] + vector[i]
+            m.hyperparameters[at + i] = own(model, place, SHIFT, i) + centre[i] + vector[i]
     else:
-        centre, precision = law_of_mean(model, chain, place, column)
-        m.numbers[at + column] = own(model, place, SHIFT, column) + centre + normal(random) / math.sqrt(precision)
+        centre, precision = distribution_of_mean(model, chain, place, column)
+        m.hyperparameters[at + column] = (
+            own(model, place, SHIFT, column) + centre + normal(random) / math.sqrt(precision)
+        )
 
 
 @outline
-def log_density_of_numbers(model, chain, place, role, column, values):
+def log_density_of_hyperparameters(model, chain, place, role, column, values):
     """Return the log density of such a draw."""
     m, width = model, place.width
     is_full = form_of(model, place) == FULL
     if role == SCALE:
-        a, b = law_of_scale(model, chain, place)
+        a, b = distribution_of_scale(model, chain, place)
         first = own_parameters(model, place)
         shape, rate = m.parameters[first + GAMMA_SHAPE] + a, m.parameters[first + GAMMA_RATE] + b
         return shape * math.log(rate) - math.lgamma(shape) + (shape - 1.0) * math.log(values[0]) - rate * values[0]
     if role == SPREAD and is_full:
         return log_density_of_covariance(model, chain, place, values)
     if role == SPREAD:
-        shape, scale = law_of_variance(model, chain, place, column)
+        shape, scale = distribution_of_variance(model, chain, place, column)
         constant = shape * math.log(scale) - math.lgamma(shape)
         return constant - (shape + 1.0) * math.log(values[0]) - scale / values[0]
     if is_full:
-        log_det = load_law_of_means(model, chain, place)
+        log_det = load_distribution_of_means(model, chain, place)
         factor, centre = chain.scratch, chain.scratch[2 * width * width :]
         squares = 0.0
         for i in range(width):  # L' (values - centre), with L the factor of the precision
@@ -274,7 +280,7 @@ def log_density_of_numbers(model, chain, place, role, column, values):
                 total += factor[j * width + i] * (values[j] - own(model, place, SHIFT, j) - centre[j])
             squares += total * total
         return 0.5 * (log_det - width * math.log(2.0 * math.pi) - squares)
-    centre, precision = law_of_mean(model, chain, place, column)
+    centre, precision = distribution_of_mean(model, chain, place, column)
     difference = values[0] - own(model, place, SHIFT, column) - centre
     return 0.5 * (math.log(precision / (2.0 * math.pi)) - precision * difference * difference)
 
@@ -311,9 +317,9 @@ def renew_kappa(model, place):
     for j in range(width):
         m.parameters[offsets + j] = 0.0 if is_full else kappa * mean_of(model, place, j)
         m.parameters[offsets + width + j] = 1.0 if is_full else 1.0 / variance_of(model, place, j)
-    if kappa == m.parameters[place.parameters + KAPPA_OF_BLOCK]:
+    if kappa == m.parameters[place.parameters + KAPPA_OF_ALL]:
         return
-    m.parameters[place.parameters + KAPPA_OF_BLOCK] = kappa
+    m.parameters[place.parameters + KAPPA_OF_ALL] = kappa
     for size in range(len(table)):
         precision = kappa + size
         table[size, place.table + SHRINKAGE] = 1.0 / precision

@@ -1,8 +1,8 @@
-"""Targets made of blocks of columns that are independent given the cluster: their compiled functions, and their arrays.
+"""Targets made of groups of columns that are independent given the cluster: their compiled functions, and their arrays.
 
-Each block is of one kind (`copartition.targets.kinds`). The functions here go through the blocks of a model and add up
-what each says. One block of one kind is the simplest case, so every component but the known-covariance `Gaussian`
-without missing cells is made of blocks.
+Each column group is of one kind (`copartition.targets.kinds`). The functions here go through the column groups of a
+model and add up what each says. One column group of one kind is the simplest case, so every component but the
+known-covariance `Gaussian` without missing cells is made of column groups.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 
 from copartition.core.compiling import Kernel, inner, made_anew
 from copartition.core.room import aligned
-from copartition.targets.block_numbers import numbers_of, raw_of
 from copartition.targets.cells import Cells, cells_of, check_observed
+from copartition.targets.column_hyperparameters import numbers_of, raw_of
 from copartition.targets.hooks import Keeping, begin_cluster, enter_cluster, leave_cluster, log_merge, log_predictive
 from copartition.targets.kinds import discrete, gamma, known, tied, wishart
-from copartition.targets.kinds.block import FIELDS, HEADER, BlockArrays, Place, place_of
+from copartition.targets.kinds.column_group import FIELDS, HEADER, GroupArrays, Place, place_of
 from copartition.targets.kinds.discrete import CATEGORICAL, POISSON
 from copartition.targets.kinds.gamma import GAMMA
 from copartition.targets.kinds.hyper import HYPER_FIELDS
@@ -50,14 +50,14 @@ MANY_POINTS = 100  # from which a function for one table is worth the second tha
 
 
 @log_predictive
-def blocks_predictive(model, chain, n_choices, n):
-    """Log predictive density of a point, the sum over blocks."""
+def groups_predictive(model, chain, n_choices, n):
+    """Log predictive density of a point, the sum over column groups."""
     m, c = model, chain
     weights = c.weights
     for k in range(n_choices):
         weights[k] = 0.0
-    for block in range(model.integers[0]):
-        place = place_of(model, block)
+    for column_group in range(model.integers[0]):
+        place = place_of(model, column_group)
         for k in range(n_choices):
             if place.kind == GAMMA:
                 weights[k] += of_gamma(model, chain, m, c, place, k, n)
@@ -75,20 +75,23 @@ def blocks_predictive(model, chain, n_choices, n):
 
 @made_anew
 def predictive_of(places: tuple[Place, ...]) -> Kernel:
-    """Return the same for blocks of which all is known when it is compiled: a quarter faster, once for each table."""
+    """Return the same for column groups of which all is known when it is compiled.
+
+    A quarter faster, once for each table.
+    """
     of_all = _sum_over(places)
 
     @log_predictive
-    def log_predictive_of_blocks(model, chain, n_choices, n):
+    def log_predictive_of_groups(model, chain, n_choices, n):
         m, c = model, chain
         for k in range(n_choices):
             c.weights[k] = of_all(model, chain, m, c, k, n)
 
-    return log_predictive_of_blocks
+    return log_predictive_of_groups
 
 
 def _sum_over(places: tuple[Place, ...]) -> Any:
-    """Return the function that adds up what these blocks say of a point in a cluster."""
+    """Return the function that adds up what these column groups say of a point in a cluster."""
     place, of_first = places[0], PREDICTIVES[places[0].kind]
     if len(places) == 1:
 
@@ -108,7 +111,7 @@ def _sum_over(places: tuple[Place, ...]) -> Any:
 
 @made_anew
 def wishart_predictive(width: int) -> Kernel:
-    """Return the same for one block of so many normal columns with unknown covariances, where loops may be unrolled."""
+    """Return the same for one group of so many normal columns with unknown covariances, where loops may be unrolled."""
     distance = distance_of(width)
 
     @inner
@@ -118,7 +121,7 @@ def wishart_predictive(width: int) -> Kernel:
             c.weights[k] = base_of(m, c, place, k, holder, distance(m, c, place, c.slots[k], n))
 
     @log_predictive
-    def log_predictive_of_block(model, chain, n_choices, n):
+    def log_predictive_of_group(model, chain, n_choices, n):
         m, c, place = model, chain, place_of(model, 0)
         weights = c.weights
         write_bases(m, c, place, n_choices, n)  # a loop by itself: a tenth faster
@@ -129,15 +132,15 @@ def wishart_predictive(width: int) -> Kernel:
         for k in range(n_choices):
             weights[k] = log_density_of(m, c, place, k, n, holder, math.log(weights[k]))
 
-    return log_predictive_of_block
+    return log_predictive_of_group
 
 
 @log_merge
-def blocks_merge(model, chain, a, b):
-    """Log density of the points of two clusters as one, against two, the sum over blocks."""
+def groups_merge(model, chain, a, b):
+    """Log density of the points of two clusters as one, against two, the sum over column groups."""
     total = 0.0
-    for block in range(model.integers[0]):
-        place = place_of(model, block)
+    for column_group in range(model.integers[0]):
+        place = place_of(model, column_group)
         if place.kind == GAMMA:
             total += merge_gamma(model, chain, place, a, b)
         elif place.kind == CATEGORICAL:
@@ -154,41 +157,41 @@ def blocks_merge(model, chain, a, b):
 
 
 @begin_cluster
-def blocks_begin(model, chain, k):
-    """Let every block that keeps something begin with an empty cluster."""
-    for block in range(model.integers[0]):
-        place = place_of(model, block)
+def groups_begin(model, chain, k):
+    """Let every column group that keeps something begin with an empty cluster."""
+    for column_group in range(model.integers[0]):
+        place = place_of(model, column_group)
         if place.kind == WISHART:
             begin_wishart(chain, place, k)
 
 
 @enter_cluster
-def blocks_enter(model, chain, k, n):
+def groups_enter(model, chain, k, n):
     """Let a point join what is kept."""
-    for block in range(model.integers[0]):
-        place = place_of(model, block)
+    for column_group in range(model.integers[0]):
+        place = place_of(model, column_group)
         if place.kind == WISHART:
             enter_wishart(model, chain, place, k, n)
 
 
 @leave_cluster
-def blocks_leave(model, chain, k, n):
+def groups_leave(model, chain, k, n):
     """Let a point leave what is kept; return whether digits were lost."""
     lost = False
-    for block in range(model.integers[0]):
-        place = place_of(model, block)
+    for column_group in range(model.integers[0]):
+        place = place_of(model, column_group)
         if place.kind == WISHART:
             lost |= leave_wishart(model, chain, place, k, n)
     return lost
 
 
-def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
-    """Return the arrays and functions of a target that is made of these blocks, as the resolved `component` says."""
-    n_summed = sum(one.summed.shape[1] for one in blocks)
+def prepared(column_groups: Sequence[GroupArrays], component: Component) -> Prepared:
+    """Return the arrays and functions of a target made of these column groups, as the resolved `component` says."""
+    n_summed = sum(one.summed.shape[1] for one in column_groups)
     at = Place(0, 0, 0, n_summed, 0, 0, 0, 0, 0)
     places = []
-    hyper = HEADER + FIELDS * len(blocks)
-    for one in blocks:
+    hyper = HEADER + FIELDS * len(column_groups)
+    for one in column_groups:
         observed = at.summed + one.observed if one.observed else 0
         own = hyper if one.groups else 0
         hyper += HYPER_FIELDS if one.groups else 0
@@ -200,25 +203,25 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
             parameters=at.parameters + len(one.parameters),
             kept=at.kept + one.kept,
         )
-    numbers = numbers_of(blocks, at.parameters)
-    integers = [len(blocks), hyper, *[number for place in places for number in place], *numbers.integers]
-    scratch = max(one.scratch for one in blocks)
-    log_constant = sum(one.log_constant for one in blocks)
-    n_points = len(blocks[0].plain)
-    log_total = sum(n_points * one.log_constant if one.log_total is None else one.log_total for one in blocks)
+    numbers = numbers_of(column_groups, at.parameters)
+    integers = [len(column_groups), hyper, *[number for place in places for number in place], *numbers.integers]
+    scratch = max(one.scratch for one in column_groups)
+    log_constant = sum(one.log_constant for one in column_groups)
+    n_points = len(column_groups[0].plain)
+    log_total = sum(n_points * one.log_constant if one.log_total is None else one.log_total for one in column_groups)
     return Prepared(
         _predictive_for(tuple(places), n_points),
-        rows_of(blocks),
-        table=np.hstack([one.table for one in blocks]),
+        rows_of(column_groups),
+        table=np.hstack([one.table for one in column_groups]),
         parameters=np.concatenate(
-            [*[one.parameters for one in blocks], *numbers.parameters, [log_constant, log_total]]
+            [*[one.parameters for one in column_groups], *numbers.parameters, [log_constant, log_total]]
         ),
         integers=np.array(integers, dtype=np.int64),
-        log_merge=blocks_merge,
+        log_merge=groups_merge,
         log_constant=log_constant,
         log_total=log_total,
         summed=n_summed,
-        keeping=Keeping(blocks_begin, blocks_enter, blocks_leave, at.kept, scratch) if at.kept else None,
+        keeping=Keeping(groups_begin, groups_enter, groups_leave, at.kept, scratch) if at.kept else None,
         unknown=numbers.unknown,
         component=component,
     )
@@ -227,19 +230,19 @@ def prepared(blocks: Sequence[BlockArrays], component: Component) -> Prepared:
 def _predictive_for(places: tuple[Place, ...], n_points: int) -> Kernel:
     if len(places) == 1 and places[0].kind == WISHART:
         return wishart_predictive(places[0].width)
-    return predictive_of(places) if n_points >= MANY_POINTS else blocks_predictive
+    return predictive_of(places) if n_points >= MANY_POINTS else groups_predictive
 
 
-def rows_of(blocks: Sequence[BlockArrays]) -> np.ndarray:
-    """Return the rows of points: what all blocks sum, then what they do not."""
-    parts = [one.summed for one in blocks] + [one.plain for one in blocks]
+def rows_of(column_groups: Sequence[GroupArrays]) -> np.ndarray:
+    """Return the rows of points: what all column groups sum, then what they do not."""
+    parts = [one.summed for one in column_groups] + [one.plain for one in column_groups]
     rows = aligned((len(parts[0]), sum(part.shape[1] for part in parts)))
     np.concatenate(parts, axis=1, out=rows)
     return rows
 
 
-class BlockComponent(Component):
-    """A component that is made of blocks."""
+class GroupedComponent(Component):
+    """A component that is made of column groups."""
 
     takes_cells = True
 
@@ -248,8 +251,11 @@ class BlockComponent(Component):
         """Return the same component with all numbers set that were left out, or refuse data that do not fit."""
 
     @abstractmethod
-    def blocks(self, cells: Cells, n_points: int) -> list[BlockArrays]:
-        """Return the blocks of a resolved component: rows of points for these cells, tables for that many points."""
+    def column_groups(self, cells: Cells, n_points: int) -> list[GroupArrays]:
+        """Return the column groups of a resolved component.
+
+        Rows of points for these cells, tables for that many points.
+        """
 
     def used(self, cells: Cells) -> Cells:
         """Return the columns that are looked at: all."""
@@ -259,7 +265,7 @@ class BlockComponent(Component):
         """Return the compiled functions and their arrays."""
         check_observed(self.used(data))
         resolved = self.resolve(data)
-        return prepared(resolved.blocks(data, data.shape[0]), resolved)
+        return prepared(resolved.column_groups(data, data.shape[0]), resolved)
 
     @abstractmethod
     def member_groups(self, cells: Cells) -> list[ColumnGroup]:
@@ -289,15 +295,15 @@ class BlockComponent(Component):
         if cells.missing().any():
             row, column = np.argwhere(cells.missing())[0]
             raise ValueError(f"grid must be finite, got no value in {cells.title(int(column))}, row {row}.")
-        return rows_of(self.blocks(data, 0))
+        return rows_of(self.column_groups(data, 0))
 
     def raw(self, data: Cells) -> np.ndarray:
-        """Return rows of points for new data before unknown numbers shift and scale them."""
-        return raw_of(self.blocks(data, 0))
+        """Return rows of points for new data before unknown hyperparameters shift and scale them."""
+        return raw_of(self.column_groups(data, 0))
 
 
 def equal_columns(*keys: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the positions of columns that are equal in all keys, those of one block at a time."""
+    """Yield the positions of columns that are equal in all keys, those of one column group at a time."""
     different = list(dict.fromkeys(zip(*[key.tolist() for key in keys], strict=True)))
     for one in different:
         yield np.flatnonzero(np.all([key == value for key, value in zip(keys, one, strict=True)], axis=0))

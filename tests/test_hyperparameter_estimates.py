@@ -1,4 +1,4 @@
-"""Estimates with unknown numbers against exact expectations, and broken versions that must fail."""
+"""Estimates with unknown hyperparameters against exact expectations, and broken versions that must fail."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import copartition as cp
-import laws
+import distributions
 import naive
 import small
-import small_numbers
+import small_hyperparameters
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.moves import Move
 from copartition.chains.step import BoundStep
 from copartition.chains.tempered import State, Tempered
 from copartition.core.compiling import hook
-from copartition.core.numbers import draw_numbers, renew_all
+from copartition.core.hyperparameters import draw_hyperparameters, renew_all
 from copartition.core.random import stream
 from copartition.core.state import PLACE, Room, move_signatures
 from copartition.core.status import DONE
@@ -33,10 +33,10 @@ def functionals():
 
 def expected(name):
     """The exact expectations of these functionals."""
-    case, states, law, means = small_numbers.integrated(name)
+    case, states, distribution, means = small_hyperparameters.integrated(name)
     together = [[state[i] == state[j] for i, j in ((0, 1), (0, 4), (1, 4))] for state in states]
     values = np.column_stack([[max(state) + 1 for state in states], together, means])
-    return case.target, law @ values
+    return case.target, distribution @ values
 
 
 def deviation(values, exact):
@@ -68,47 +68,47 @@ alone_signature, together_signature = move_signatures(Room)
 
 
 @hook(alone_signature)
-def step_of_one(model, law, chain, room, random, progress):
+def step_of_one(model, hooks, chain, room, random, progress):
     """A sweep, and draws of all numbers."""
-    sweep_chain(model, law, chain, random, progress)
-    return draw_numbers(model, law, chain, random)
+    sweep_chain(model, hooks, chain, random, progress)
+    return draw_hyperparameters(model, hooks, chain, random)
 
 
 @hook(together_signature)
-def numbers_of_one_partition(law, pair, room, rule, random, progress):
+def hyperparameters_of_one_partition(hooks, pair, room, rule, random, progress):
     """Draw the numbers of both chains before the sweep, from the partition of x."""
     x, y, model_x, model_y = pair.x, pair.y, pair.model_x, pair.model_y
-    law.draw_numbers(model_x, x, 0, random)
-    model_y.numbers[0] = model_x.numbers[0]
-    renew_all(model_x, law, x)
-    renew_all(model_y, law, y)
+    hooks.draw_hyperparameters(model_x, x, 0, random)
+    model_y.hyperparameters[0] = model_x.hyperparameters[0]
+    renew_all(model_x, hooks, x)
+    renew_all(model_y, hooks, y)
     progress[PLACE] = 0
-    sweep_pair(model_x, law, pair, x, y, rule, random, progress)
+    sweep_pair(model_x, hooks, pair, x, y, rule, random, progress)
     return DONE
 
 
 @hook(together_signature)
-def close_is_met(law, pair, room, rule, random, progress):
+def close_is_met(hooks, pair, room, rule, random, progress):
     """Make a step, and let chains that have the same partition meet if their numbers are close."""
     x, y, model_x, model_y = pair.x, pair.y, pair.model_x, pair.model_y
     progress[PLACE] = 0
-    sweep_pair(model_x, law, pair, x, y, rule, random, progress)
+    sweep_pair(model_x, hooks, pair, x, y, rule, random, progress)
     # Independent draws, so that numbers are seldom equal: the mistake is in what is called a meeting.
-    law.draw_numbers(model_x, x, 0, random)
-    law.draw_numbers(model_y, y, 0, random)
-    if abs(model_x.numbers[0] - model_y.numbers[0]) < 0.5 * model_x.numbers[0]:
-        model_y.numbers[0] = model_x.numbers[0]
-    renew_all(model_x, law, x)
-    renew_all(model_y, law, y)
+    hooks.draw_hyperparameters(model_x, x, 0, random)
+    hooks.draw_hyperparameters(model_y, y, 0, random)
+    if abs(model_x.hyperparameters[0] - model_y.hyperparameters[0]) < 0.5 * model_x.hyperparameters[0]:
+        model_y.hyperparameters[0] = model_x.hyperparameters[0]
+    renew_all(model_x, hooks, x)
+    renew_all(model_y, hooks, y)
     return DONE
 
 
-@pytest.mark.parametrize("broken", [numbers_of_one_partition, close_is_met])
+@pytest.mark.parametrize("broken", [hyperparameters_of_one_partition, close_is_met])
 def test_broken_couplings_of_numbers_are_found_out(broken):
     target, exact = expected("spherical")
     target, bound = cp.functionals.bind_all(target, functionals())
     # The broken step draws numbers itself; a chain alone makes an ordinary sweep, and draws them after it.
-    step = laws.OnlyMoves(cp.Step(cp.Transport(), 0), only=(Move(step_of_one, broken, moves_points=False),))
+    step = distributions.OnlyMoves(cp.Step(cp.Transport(), 0), only=(Move(step_of_one, broken, moves_points=False),))
     job = job_for(target, bound, step, (0, 1, 1), "one_cluster")
     assert deviation(run(job, REPLICATES).values, exact) > 6.0
     right = job_for(target, bound, BoundStep(cp.Step(cp.Transport(), 0)), (0, 1, 1), "one_cluster")
@@ -116,7 +116,7 @@ def test_broken_couplings_of_numbers_are_found_out(broken):
 
 
 def test_every_executor_gives_the_same_bits():
-    target = small_numbers.spherical_all().target
+    target = small_hyperparameters.spherical_all().target
     settings = {"replicates": 6, "burn_in": 3, "min_sweeps": 10, "lag": 2, "seed": 5}
     found = [
         cp.estimate(target, [cp.n_clusters(), cp.hyperparameters()], executor=executor, **settings).values.tolist()
@@ -127,17 +127,17 @@ def test_every_executor_gives_the_same_bits():
 
 def test_the_predictive_density_averages_over_the_numbers():
     """Against the density given partition and variance, averaged exactly; 20,000 replicates, false alarm 1e-4."""
-    case, states, law, _ = small_numbers.integrated("spherical")
-    x, kappa, m = small_numbers.DATA_1D, 0.4, 0.3
+    case, states, distribution, _ = small_hyperparameters.integrated("spherical")
+    x, kappa, m = small_hyperparameters.DATA_1D, 0.4, 0.3
     point = 0.7
     exact = 0.0
-    for state, probability in zip(states, law, strict=True):
+    for state, probability in zip(states, distribution, strict=True):
         # With the point added, the closed form of the joint gives the predictive density as a ratio.
         for k in range(max(state) + 2):
             labels = (*state, k)
-            weight = state.count(k) if k <= max(state) else small_numbers.ALPHA
+            weight = state.count(k) if k <= max(state) else small_hyperparameters.ALPHA
             ratio = log_marginal(np.r_[x, point], labels, kappa, m) - log_marginal(x, state, kappa, m)
-            exact += probability * weight / (5 + small_numbers.ALPHA) * np.exp(ratio)
+            exact += probability * weight / (5 + small_hyperparameters.ALPHA) * np.exp(ratio)
     e = cp.estimate(
         case.target, cp.predictive_density([point]), replicates=REPLICATES, burn_in=3, min_sweeps=12, lag=3, seed=3
     )
@@ -157,16 +157,21 @@ def log_marginal(x, labels, kappa, m):
 
 
 def test_cells_of_a_number_have_their_probabilities():
-    """The posterior law of the variance, mixed exactly over partitions; 20,000 replicates, false alarm 1e-4."""
+    """The posterior distribution of the variance, mixed exactly over partitions.
+
+    20,000 replicates, false alarm 1e-4.
+    """
     from scipy.stats import invgamma
 
-    case, states, law, means = small_numbers.integrated("spherical")
+    case, states, distribution, means = small_hyperparameters.integrated("spherical")
     edges = np.array([0.0, 0.3, 0.6, 1.0, 2.0, 100.0])
     shape = 2.0 + 2.5  # the same for all partitions, so that the scale follows from the mean
-    cdf = sum(p * invgamma(shape, scale=m[0] * (shape - 1.0)).cdf(edges) for p, m in zip(law, means, strict=True))
+    cdf = sum(
+        p * invgamma(shape, scale=m[0] * (shape - 1.0)).cdf(edges) for p, m in zip(distribution, means, strict=True)
+    )
     functional = cp.hyperparameters("variance", edges)
     e = cp.estimate(case.target, functional, replicates=REPLICATES, burn_in=3, min_sweeps=12, lag=3, seed=4)
-    assert len(states) == len(law)
+    assert len(states) == len(distribution)
     assert np.abs((e.mean - np.diff(cdf)) / e.stderr).max() < 4.5
     assert e.components[1] == "variance in 0.3 to 0.6"
     ax = cp.plots.hyperparameters(e, posterior=case.target)
@@ -176,10 +181,10 @@ def test_cells_of_a_number_have_their_probabilities():
 
 @pytest.mark.parametrize("name", ["spherical", "discount"])
 def test_tempered_chains_swap_numbers_along_with_partitions(name):
-    """The first of three tempered chains has the law of the target; false alarm 1e-6 and 1e-4."""
-    case, states, law, means = small_numbers.integrated(name)
+    """The first of three tempered chains has the distribution of the target; false alarm 1e-6 and 1e-4."""
+    case, states, distribution, means = small_hyperparameters.integrated(name)
     target, ladder = case.target, np.array([1.0, 0.6, 0.2])
-    start = State(np.zeros((3, 5), dtype=np.int64), np.tile(target.model.numbers, (3, 1)), stream(4, 0))
+    start = State(np.zeros((3, 5), dtype=np.int64), np.tile(target.model.hyperparameters, (3, 1)), stream(4, 0))
     tempered = Tempered(target, BoundStep(cp.Step(cp.Independent(), 0)), ladder, start)
     number = {state: s for s, state in enumerate(states)}
     counts, draws, values = np.zeros(len(states)), 1500, []
@@ -187,11 +192,11 @@ def test_tempered_chains_swap_numbers_along_with_partitions(name):
         _, chain = tempered.advance(t % 2 == 1)
         if t % 4 == 3:
             counts[number[naive.canonical(chain.labels.tolist())]] += 1
-            values.append(tempered.state.numbers[0, 0])
+            values.append(tempered.state.hyperparameters[0, 0])
     assert tempered.accepted.min() > 0
-    assert chi_square_is_plausible(counts, draws * law, 1e-6)
+    assert chi_square_is_plausible(counts, draws * distribution, 1e-6)
     error = np.std(values) / np.sqrt(draws) * 1.5  # draws are not quite independent
-    assert abs(np.mean(values) - law @ means[:, 0]) < 4 * error
+    assert abs(np.mean(values) - distribution @ means[:, 0]) < 4 * error
 
 
 def test_posteriors_with_unknown_numbers_are_looked_at_and_start_anywhere():
@@ -208,7 +213,7 @@ MISTAKES = [
     (lambda: cp.TiedGaussian("full", shape=2.0), "shape must be left out for full covariances"),
     (lambda: cp.TiedGaussian("diagonal", degrees_of_freedom=4.0), "degrees_of_freedom must be left out for diagonal"),
     (lambda: cp.TiedGaussian("spherical", scale=[1.0, 2.0]), "scale must be one number for spherical covariances"),
-    (lambda: cp.TiedGaussian(mean=cp.Gamma(2, 1)), r"mean must be numbers or a Normal law, got Gamma\(2, 1\)"),
+    (lambda: cp.TiedGaussian(mean=cp.Gamma(2, 1)), r"mean must be numbers or a Normal distribution, got Gamma\(2, 1\)"),
     (lambda: cp.NormalInverseGamma(scale=cp.Normal(0, 1)), "scale must be a number, a Gamma, an InverseGamma"),
     (
         lambda: cp.Gaussian(noise_cov=[[1.0]], mean_sd=cp.Gamma(2, 1)),
@@ -216,7 +221,7 @@ MISTAKES = [
     ),
     (
         lambda: cp.Mixture(np.zeros((2000, 2)), cp.Gaussian(noise_sd=cp.LogUniform(0.1, 10), mean_sd=1.0)),
-        "noise_sd must have a law that is not so wide.* take TiedGaussian",
+        "noise_sd must have a distribution that is not so wide.* take TiedGaussian",
     ),
     (lambda: cp.LogUniform(3, 2), "high must be above low, 3, got 2"),
     (lambda: cp.PitmanYor(-0.2, cp.Beta(1, 1)), "alpha must be positive where the discount is unknown, got -0.2"),
@@ -237,16 +242,24 @@ MISTAKES = [
         lambda: cp.Mixture(np.eye(3), cp.NormalInverseGamma(mean_weight=[1.0, 2.0, 1.0], scale=cp.Gamma(1, 1))),
         "mean_weight must be the same for all columns where a number of NormalInverseGamma is unknown",
     ),
-    (lambda: cp.log_density(small_numbers.spherical().target, [0] * 5), "numbers must be given .* variance is unknown"),
-    (lambda: cp.log_density(small_numbers.spherical().target, [0] * 5, [1.0, 2.0]), "numbers must be 1 number"),
-    (lambda: cp.log_density(small_numbers.discount().target, [0] * 5, [0.2]), "numbers must have a value of its grid"),
     (
-        lambda: cp.sample(small_numbers.scalar_target(), cp.hyperparameters(), sweeps=1, burn_in=0),
-        "hyperparameters needs a target with unknown numbers",
+        lambda: cp.log_density(small_hyperparameters.spherical().target, [0] * 5),
+        "numbers must be given .* variance is unknown",
+    ),
+    (lambda: cp.log_density(small_hyperparameters.spherical().target, [0] * 5, [1.0, 2.0]), "numbers must be 1 number"),
+    (
+        lambda: cp.log_density(small_hyperparameters.discount().target, [0] * 5, [0.2]),
+        "numbers must have a value of its grid",
     ),
     (
-        lambda: cp.sample(small_numbers.spherical().target, cp.hyperparameters("scale", [0, 1]), sweeps=1, burn_in=0),
-        "name must be one of the unknown numbers",
+        lambda: cp.sample(small_hyperparameters.scalar_target(), cp.hyperparameters(), sweeps=1, burn_in=0),
+        "hyperparameters needs a target with unknown hyperparameters",
+    ),
+    (
+        lambda: cp.sample(
+            small_hyperparameters.spherical().target, cp.hyperparameters("scale", [0, 1]), sweeps=1, burn_in=0
+        ),
+        "name must be one of the unknown hyperparameters",
     ),
 ]
 
@@ -258,7 +271,7 @@ def test_mistakes_are_told_in_one_sentence(call, message):
 
 
 def test_a_chain_with_unknown_numbers_needs_a_target_of_its_own():
-    target = small_numbers.spherical().target
+    target = small_hyperparameters.spherical().target
     with pytest.raises(ValueError, match="must be run with a target of its own"):
         advance_chain(
             target,

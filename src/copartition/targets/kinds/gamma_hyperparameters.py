@@ -1,7 +1,8 @@
-"""Unknown numbers of normal-inverse-gamma columns: prior means, the weight of these, and the prior scale.
+"""Unknown hyperparameters of normal-inverse-gamma columns: prior means, the weight of these, and the prior scale.
 
-With variances integrated out none of their conditional laws is a known one, so all are on grids. In the units of a
-block (`copartition.targets.kinds.gamma`), a cluster of n cells with mean x and within it a sum of squares W contributes
+With variances integrated out none of their conditional distributions is a known one, so all are on grids. In the units
+of a column group (`copartition.targets.kinds.gamma`), a cluster of n cells with mean x and within it a sum of squares W
+contributes
 
     1/2 log(w / (w + n)) + shape log b0 - (shape + n / 2) log(b0 + W + w n / (w + n) (x - m)^2),
 
@@ -16,7 +17,7 @@ from copartition.targets.kinds.gamma import COLUMNS, FLOOR, NORMALISER, SHAPE, S
 from copartition.targets.kinds.gamma import WEIGHT as GAMMA_WEIGHT
 from copartition.targets.kinds.hyper import MEAN, SCALE, WEIGHT, count_of, number_of, own_parameters
 
-# The parameters for unknown numbers, one for each column: prior mean and b0 where they are known, shift, unit.
+# The parameters for unknown hyperparameters, one for each column: prior mean and b0 where they are known, shift, unit.
 KNOWN_MEAN, KNOWN_B0, SHIFT, UNIT = range(4)
 
 
@@ -32,7 +33,7 @@ def mean_of(model, place, j):
     at = number_of(model, place, MEAN)
     if at < 0:
         return own(model, place, KNOWN_MEAN, j)
-    return (model.numbers[at + j] - own(model, place, SHIFT, j)) / own(model, place, UNIT, j)
+    return (model.hyperparameters[at + j] - own(model, place, SHIFT, j)) / own(model, place, UNIT, j)
 
 
 @inner
@@ -42,14 +43,14 @@ def b0_of(model, place, j):
     if at < 0:
         return own(model, place, KNOWN_B0, j)
     unit = own(model, place, UNIT, j)
-    return 2.0 * model.numbers[at] / (unit * unit)
+    return 2.0 * model.hyperparameters[at] / (unit * unit)
 
 
 @inner
 def weight_of(model, place):
     """Return the present weight of prior means."""
     at = number_of(model, place, WEIGHT)
-    return model.parameters[place.parameters + GAMMA_WEIGHT] if at < 0 else model.numbers[at]
+    return model.parameters[place.parameters + GAMMA_WEIGHT] if at < 0 else model.hyperparameters[at]
 
 
 @outline
@@ -82,7 +83,10 @@ def weigh(model, chain, place, role, j, grid, weights):
 
 @outline
 def weigh_all_columns(model, chain, place, role, grid, weights):
-    """The same for all columns of a block without missing cells: of the factors of two, one logarithm is taken."""
+    """The same for all columns of a column group without missing cells.
+
+    Of the factors of two, one logarithm is taken.
+    """
     sums, width = chain.sums, place.width
     shape, w = model.parameters[place.parameters + SHAPE], weight_of(model, place)
     n_clusters = chain.n_clusters[0]
@@ -125,7 +129,7 @@ def scatter_of(model, sums, place, k, j, n):
 
 
 @outline
-def weigh_number(model, chain, place, role, column, grid, weights):
+def weigh_hyperparameter(model, chain, place, role, column, grid, weights):
     """Leave the log density of the data for each value of a grid in the weights."""
     for i in range(len(weights)):
         weights[i] = 0.0

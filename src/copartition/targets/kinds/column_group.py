@@ -1,4 +1,4 @@
-"""Where the numbers of a block of columns stand."""
+"""Where the numbers of a group of columns stand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from copartition.core.compiling import inner
 
 
 class Place(NamedTuple):
-    """What ``Model.integers`` says of one block; the fields are in this order there.
+    """What ``Model.integers`` says of one column group; the fields are in this order there.
 
     Attributes
     ----------
@@ -29,8 +29,8 @@ class Place(NamedTuple):
     observed : int
         The first of the columns that are 1 where a cell was observed; 0 if all were.
     hyper : int
-        Where in ``Model.integers`` it is told of its unknown numbers (`copartition.targets.kinds.hyper`); 0 if it has
-        none.
+        Where in ``Model.integers`` it is told of its unknown hyperparameters (`copartition.targets.kinds.hyper`); 0 if
+        it has none.
     """
 
     kind: int
@@ -45,20 +45,20 @@ class Place(NamedTuple):
 
 
 FIELDS = len(Place._fields)
-# ``Model.integers`` begins with the number of blocks, and where it tells of groups of unknown numbers.
-BLOCKS, GROUPS, HEADER = range(3)
+# ``Model.integers`` begins with the number of column groups, and where it tells of groups of unknown hyperparameters.
+COLUMN_GROUPS, GROUPS, HEADER = range(3)
 
 
 @inner
-def place_of(model, block):
-    """Return where the numbers of a block stand."""
+def place_of(model, column_group):
+    """Return where the numbers of a column group stand."""
     at = model.integers
-    i = HEADER + FIELDS * block
+    i = HEADER + FIELDS * column_group
     return Place(at[i], at[i + 1], at[i + 2], at[i + 3], at[i + 4], at[i + 5], at[i + 6], at[i + 7], at[i + 8])
 
 
-class BlockArrays(NamedTuple):
-    """What a block adds to the arrays of a model, see `Place`.
+class GroupArrays(NamedTuple):
+    """What a column group adds to the arrays of a model, see `Place`.
 
     Attributes
     ----------
@@ -75,13 +75,13 @@ class BlockArrays(NamedTuple):
     log_total : float, optional
         What they leave out of the log density of all data; left out, that times the number of points.
     form : int
-        Of a block with unknown numbers: see the module of its kind.
+        Of a column group with unknown hyperparameters: see the module of its kind.
     own : float64 array
         Its parameters for these.
     raw : float64 array (n_points, width), optional
         Its points before numbers shift and scale them.
     groups : tuple of (role, column, OnGrid or Drawn)
-        Its unknown numbers, in the order in which they are drawn.
+        Its unknown hyperparameters, in the order in which they are drawn.
     """
 
     kind: int

@@ -1,4 +1,4 @@
-"""Laws of single numbers, for what is not known beforehand."""
+"""Distributions of single numbers, for what is not known beforehand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from copartition.validation import column_array, finite_array, positive_array, p
 
 @dataclass(frozen=True, repr=False)
 class Gamma:
-    """The Gamma law, with density proportional to ``x**(shape - 1) * exp(-rate * x)``.
+    """The Gamma distribution, with density proportional to ``x**(shape - 1) * exp(-rate * x)``.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Gamma:
 
     Examples
     --------
-    >>> from copartition.targets.laws import Gamma
+    >>> from copartition.targets.distributions import Gamma
     >>> Gamma(2, 4).mean
     0.5
     """
@@ -56,42 +56,49 @@ def short_number(value: float) -> str:
     return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def law_of_counts(name: str, value: Any) -> Any:
-    """Return a frozen law on 1, 2, ..., or refuse what is none."""
+def distribution_of_counts(name: str, value: Any) -> Any:
+    """Return a frozen distribution on 1, 2, ..., or refuse what is none."""
     import scipy.stats
     from scipy.stats.distributions import rv_frozen
 
-    law: Any = value
+    distribution: Any = value
     if (
-        isinstance(law, scipy.stats.rv_discrete) and getattr(law, "numargs", 1) == 0
+        isinstance(distribution, scipy.stats.rv_discrete) and getattr(distribution, "numargs", 1) == 0
     ):  # of given values, say: nothing to freeze it at
-        law = law()
-    if not (isinstance(law, rv_frozen) and isinstance(law.dist, scipy.stats.rv_discrete)):
-        raise TypeError(f"{name} must be a frozen discrete law of scipy.stats such as geom(0.1), got {shorten(value)}.")
-    first = float(law.support()[0])
+        distribution = distribution()
+    if not (isinstance(distribution, rv_frozen) and isinstance(distribution.dist, scipy.stats.rv_discrete)):
+        raise TypeError(
+            f"{name} must be a frozen discrete distribution of scipy.stats such as geom(0.1), got {shorten(value)}."
+        )
+    first = float(distribution.support()[0])
     if np.isnan(first):
-        raise ValueError(f"{name} must be a law with valid parameters, got {law_repr(law)}.")
-    if first < 1.0 and law.cdf(0) > 0.0:
+        raise ValueError(f"{name} must be a distribution with valid parameters, got {distribution_repr(distribution)}.")
+    if first < 1.0 and distribution.cdf(0) > 0.0:
         raise ValueError(
-            f"{name} must be a law on 1, 2, ..., got {law_repr(law)}, which may be 0 or less; loc=1 shifts it."
+            f"{name} must be a distribution on 1, 2, ..., got {distribution_repr(distribution)}, which may be "
+            "0 or less; loc=1 shifts it."
         )
     if not np.isfinite(first) or not first.is_integer():
-        raise ValueError(f"{name} must be a law on whole numbers 1, 2, ..., got {law_repr(law)}.")
-    return law
+        raise ValueError(
+            f"{name} must be a distribution on whole numbers 1, 2, ..., got {distribution_repr(distribution)}."
+        )
+    return distribution
 
 
-def law_repr(law: Any) -> str:
-    """Return the text that makes a frozen law."""
-    arguments = [repr(value) for value in law.args] + [f"{name}={value!r}" for name, value in law.kwds.items()]
-    if hasattr(law.dist, "xk"):
-        values = f"({law.dist.xk.tolist()}, {law.dist.pk.tolist()})"
+def distribution_repr(distribution: Any) -> str:
+    """Return the text that makes a frozen distribution."""
+    arguments = [repr(value) for value in distribution.args] + [
+        f"{name}={value!r}" for name, value in distribution.kwds.items()
+    ]
+    if hasattr(distribution.dist, "xk"):
+        values = f"({distribution.dist.xk.tolist()}, {distribution.dist.pk.tolist()})"
         return f"scipy.stats.rv_discrete(values={values})" + (f"({', '.join(arguments)})" if arguments else "")
-    return f"scipy.stats.{law.dist.name}({', '.join(arguments)})"
+    return f"scipy.stats.{distribution.dist.name}({', '.join(arguments)})"
 
 
 @dataclass(frozen=True, repr=False)
 class Normal:
-    """The normal law.
+    """The normal distribution.
 
     Parameters
     ----------
@@ -113,7 +120,7 @@ class Normal:
         object.__setattr__(self, "sd", positive_array("sd", self.sd))
 
     def columns(self, n_columns: int) -> list[Normal]:
-        """Return the laws of the single columns."""
+        """Return the distributions of the single columns."""
         means = column_array("mean of Normal", self.mean, n_columns)
         sds = column_array("sd of Normal", self.sd, n_columns)
         return [Normal(float(mean), float(sd)) for mean, sd in zip(means, sds, strict=True)]
@@ -129,7 +136,7 @@ class Normal:
 
 @dataclass(frozen=True, repr=False)
 class InverseGamma:
-    """The inverse Gamma law, as `scipy.stats.invgamma` with ``scale=scale``: one over a Gamma number.
+    """The inverse Gamma distribution, as `scipy.stats.invgamma` with ``scale=scale``: one over a Gamma number.
 
     Parameters
     ----------
@@ -195,7 +202,7 @@ class LogUniform:
 
 @dataclass(frozen=True, repr=False)
 class Beta:
-    """The Beta law of a number between 0 and 1.
+    """The Beta distribution of a number between 0 and 1.
 
     Parameters
     ----------
@@ -225,50 +232,57 @@ class Beta:
         return f"Beta({short_number(self.a)}, {short_number(self.b)})"
 
 
-PositiveLaw = Gamma | InverseGamma | LogUniform
-LAWS = (Gamma, InverseGamma, LogUniform)
+PositiveDistribution = Gamma | InverseGamma | LogUniform
+DISTRIBUTIONS = (Gamma, InverseGamma, LogUniform)
 NODES = 64  # of a grid
-TAIL = 1e-7  # of a law that grids leave out on either side
-FURTHEST = 5.0  # standard deviations of a normal law
+TAIL = 1e-7  # of a distribution that grids leave out on either side
+FURTHEST = 5.0  # standard deviations of a normal distribution
 
 
-def grid_of(name: str, law: Any, low: float, high: float, of_data: bool = True) -> OnGrid:
-    """Return the grid of an unknown number: the middles of `NODES` cells of equal width, of a positive number in logs.
+def grid_of(name: str, distribution: Any, low: float, high: float, of_data: bool = True) -> OnGrid:
+    """Return the grid of an unknown hyperparameter.
 
-    Cells cover the law but for its far tails, as far as it lies between `low` and `high`, beyond which the data speak
-    against every value. All of a `LogUniform` law is covered.
+    The middles of `NODES` cells of equal width, of a positive number in logs.
+
+    Cells cover the distribution but for its far tails, as far as it lies between `low` and `high`, beyond which the
+    data speak against every value. All of a `LogUniform` distribution is covered.
     """
     import scipy.stats
 
-    if isinstance(law, LogUniform):
-        first, last = law.low, law.high
-    elif isinstance(law, Beta):
+    if isinstance(distribution, LogUniform):
+        first, last = distribution.low, distribution.high
+    elif isinstance(distribution, Beta):
         first, last = 0.0, 1.0
-    elif isinstance(law, Normal):
-        first, last = float(law.mean - FURTHEST * law.sd), float(law.mean + FURTHEST * law.sd)
+    elif isinstance(distribution, Normal):
+        first, last = (
+            float(distribution.mean - FURTHEST * distribution.sd),
+            float(distribution.mean + FURTHEST * distribution.sd),
+        )
     else:
         frozen = (
-            scipy.stats.gamma(law.shape, scale=1.0 / law.rate)
-            if isinstance(law, Gamma)
-            else scipy.stats.invgamma(law.shape, scale=law.scale)
+            scipy.stats.gamma(distribution.shape, scale=1.0 / distribution.rate)
+            if isinstance(distribution, Gamma)
+            else scipy.stats.invgamma(distribution.shape, scale=distribution.scale)
         )
         first, last = float(frozen.ppf(TAIL)), float(frozen.isf(TAIL))
-    if not isinstance(law, LogUniform | Beta) and max(first, low) < min(last, high):
+    if not isinstance(distribution, LogUniform | Beta) and max(first, low) < min(last, high):
         first, last = max(first, low), min(last, high)
-    in_logs = isinstance(law, LAWS)
+    in_logs = isinstance(distribution, DISTRIBUTIONS)
     ends = np.log([max(first, 1e-300), last]) if in_logs else np.array([first, last])
     middles = ends[0] + (np.arange(NODES) + 0.5) / NODES * (ends[1] - ends[0])
     values = np.exp(middles) if in_logs else middles
-    log_prior = law.log_density(values) + (middles if in_logs else 0.0)
-    return OnGrid(name, values, log_prior, of_data, law)
+    log_prior = distribution.log_density(values) + (middles if in_logs else 0.0)
+    return OnGrid(name, values, log_prior, of_data, distribution)
 
 
-def check_positive_law(name: str, value: Any) -> PositiveLaw | None:
-    """Return a law of a positive number, None if `value` is none; refuse other laws."""
-    if isinstance(value, LAWS):
+def check_positive_distribution(name: str, value: Any) -> PositiveDistribution | None:
+    """Return a distribution of a positive number, None if `value` is none; refuse other distributions."""
+    if isinstance(value, DISTRIBUTIONS):
         return value
     if isinstance(value, Normal | Beta):
-        raise TypeError(f"{name} must be a number, a Gamma, an InverseGamma or a LogUniform law, got {value!r}.")
+        raise TypeError(
+            f"{name} must be a number, a Gamma, an InverseGamma or a LogUniform distribution, got {value!r}."
+        )
     return None
 
 

@@ -1,4 +1,4 @@
-"""Targets of five points with unknown numbers, each with densities of data and numbers written down anew."""
+"""Targets of five points with unknown hyperparameters, each with densities of data and numbers written down anew."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ class Case(NamedTuple):
     log_prior: Any
     partition_prior: Any = None
 
-    def log_partition(self, labels, numbers):
-        prior = self.partition_prior or (lambda labels, numbers: naive.process(labels, ALPHA))
-        return np.log(prior(labels, numbers))
+    def log_partition(self, labels, hyperparameters):
+        prior = self.partition_prior or (lambda labels, hyperparameters: naive.process(labels, ALPHA))
+        return np.log(prior(labels, hyperparameters))
 
-    def log_joint(self, labels, numbers):
+    def log_joint(self, labels, hyperparameters):
         """Of labels and numbers; numbers on a grid have their prior weights."""
-        total = self.log_partition(labels, numbers) + self.log_data(labels, numbers) + self.log_prior(numbers)
+        total = (
+            self.log_partition(labels, hyperparameters)
+            + self.log_data(labels, hyperparameters)
+            + self.log_prior(hyperparameters)
+        )
         first = 0
         for group in self.target.groups:
             if isinstance(group, cp.OnGrid):
-                total += group.log_prior[list(group.values).index(numbers[first])]
+                total += group.log_prior[list(group.values).index(hyperparameters[first])]
             first += len(group.names)
         return total
 
@@ -41,8 +45,8 @@ class Case(NamedTuple):
 def of_columns(data, columns):
     """The log density of all data whose columns are independent, `columns(numbers)` being functions of their cells."""
 
-    def log_data(labels, numbers):
-        log_cluster = naive.independent_columns(data, columns(numbers))
+    def log_data(labels, hyperparameters):
+        log_cluster = naive.independent_columns(data, columns(hyperparameters))
         return sum(log_cluster(members) for members in naive.clusters(labels))
 
     return log_data
@@ -55,8 +59,8 @@ def tied_column(variance, kappa, mean):
 def of_rows(data, parameters):
     """The log density of rows around cluster means: `parameters(numbers)` are mean, kappa and covariance."""
 
-    def log_data(labels, numbers):
-        mean, kappa, covariance = parameters(numbers)
+    def log_data(labels, hyperparameters):
+        mean, kappa, covariance = parameters(hyperparameters)
         total = 0.0
         for members in naive.clusters(labels):
             x = data[sorted(members)]
@@ -78,7 +82,7 @@ PRIOR = cp.DirichletProcess(ALPHA)
 
 
 def scalar_target():
-    """A target without unknown numbers."""
+    """A target without unknown hyperparameters."""
     return cp.Mixture(DATA_1D, cp.Gaussian(noise_sd=0.8, mean_sd=1.7), PRIOR)
 
 

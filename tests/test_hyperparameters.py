@@ -1,4 +1,4 @@
-"""Unknown numbers: the laws by which they are drawn, in one chain and in two, against densities written down anew."""
+"""Unknown hyperparameters: how they are drawn, in one chain and in two, against densities written down anew."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import pytest
 
 import copartition as cp
 import naive
-import small_numbers
+import small_hyperparameters
 from conftest import JIT_DISABLED
-from copartition.chains.chain import advance_chain, chain_at, with_numbers
+from copartition.chains.chain import advance_chain, chain_at, with_hyperparameters
 from copartition.chains.density import Density
 from copartition.chains.start import Beginning, start_chain
 from copartition.chains.step import BoundStep
 from copartition.core.compiling import kernel
-from copartition.core.numbers import weigh_grid
+from copartition.core.hyperparameters import weigh_grid
 from copartition.core.random import stream
-from copartition.core.state import Chain, Law, Model
+from copartition.core.state import Chain, Hooks, Model
 from copartition.core.types import float1, float64, int64
 
 STATES = naive.all_partitions(5)
 SOME = STATES[:: 17 if JIT_DISABLED else 5]
 
 
-@kernel(float64(Model, Law, Chain, int64))
-def grid_law(model, law, chain, group):
-    """Leave the conditional law of a number on a grid in its weights; return their sum."""
-    return weigh_grid(model, law, chain, group)
+@kernel(float64(Model, Hooks, Chain, int64))
+def grid_distribution(model, hooks, chain, group):
+    """Leave the conditional distribution of a number on a grid in its weights; return their sum."""
+    return weigh_grid(model, hooks, chain, group)
 
 
-@kernel(float64(Model, Law, Chain, int64, float1))
-def density_of_draw(model, law, chain, group, values):
+@kernel(float64(Model, Hooks, Chain, int64, float1))
+def density_of_draw(model, hooks, chain, group, values):
     """Return the log density of the numbers of a group."""
-    return law.log_density_of_numbers(model, chain, group, values)
+    return hooks.log_density_of_hyperparameters(model, chain, group, values)
 
 
 def places(target, rng, count):
@@ -54,69 +54,71 @@ def places(target, rng, count):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("name", small_numbers.CASES)
+@pytest.mark.parametrize("name", small_hyperparameters.CASES)
 def test_log_density_given_numbers_is_that_of_the_definition(name, rng):
     """Exact, for partitions and numbers alike: points, sums, tables and constants follow the numbers."""
-    case = small_numbers.CASES[name]()
-    for numbers in places(case.target, rng, 2 if JIT_DISABLED else 6):
+    case = small_hyperparameters.CASES[name]()
+    for hyperparameters in places(case.target, rng, 2 if JIT_DISABLED else 6):
         for labels in SOME:
-            own = with_numbers(case.target, numbers)
+            own = with_hyperparameters(case.target, hyperparameters)
             assert Density(own).of_data(chain_at(own, np.array(labels))) == pytest.approx(
-                case.log_data(labels, numbers), abs=1e-9
+                case.log_data(labels, hyperparameters), abs=1e-9
             )
-        own = [cp.log_density(case.target, labels, numbers) for labels in (STATES[3], STATES[20])]
+        own = [cp.log_density(case.target, labels, hyperparameters) for labels in (STATES[3], STATES[20])]
         exact = [
-            case.log_partition(labels, numbers) + case.log_data(labels, numbers) for labels in (STATES[3], STATES[20])
+            case.log_partition(labels, hyperparameters) + case.log_data(labels, hyperparameters)
+            for labels in (STATES[3], STATES[20])
         ]
         assert own[1] - own[0] == pytest.approx(exact[1] - exact[0], abs=1e-9)
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("name", small_numbers.CASES)
+@pytest.mark.parametrize("name", small_hyperparameters.CASES)
 @pytest.mark.parametrize("power", [1.0, 0.3])
-def test_laws_of_numbers_are_those_of_the_joint_density(name, power, rng):
+def test_distributions_of_numbers_are_those_of_the_joint_density(name, power, rng):
     """Exact: for each group, against the joint density at several values, all else being the same."""
-    case = small_numbers.CASES[name]()
+    case = small_hyperparameters.CASES[name]()
     target = case.target.tempered(power)
 
-    def log_joint(labels, numbers):
-        of_data = case.log_data(labels, numbers)
-        return case.log_joint(labels, numbers) - (1.0 - power) * of_data
+    def log_joint(labels, hyperparameters):
+        of_data = case.log_data(labels, hyperparameters)
+        return case.log_joint(labels, hyperparameters) - (1.0 - power) * of_data
 
-    for numbers in places(target, rng, 1 if JIT_DISABLED else 3):
+    for hyperparameters in places(target, rng, 1 if JIT_DISABLED else 3):
         for labels in SOME[1::2]:
-            own = with_numbers(target, numbers)
+            own = with_hyperparameters(target, hyperparameters)
             chain = chain_at(own, np.array(labels))
             first = 0
             for g, group in enumerate(target.groups):
                 last = first + len(group.names)
                 if isinstance(group, cp.OnGrid):
-                    total = grid_law(own.model, own.law, chain, g)
+                    total = grid_distribution(own.model, own.hooks, chain, g)
                     found = own.model.unknown.weights[: len(group.values)] / total
-                    tried = [np.r_[numbers[:first], value, numbers[last:]] for value in group.values]
+                    tried = [np.r_[hyperparameters[:first], value, hyperparameters[last:]] for value in group.values]
                     exact = np.array([log_joint(labels, one) for one in tried])
                     exact = np.exp(exact - exact.max())
                     np.testing.assert_allclose(found, exact / exact.sum(), atol=1e-10)
                 else:
                     tried = [
-                        np.r_[numbers[:first], other[first:last], numbers[last:]] for other in places(target, rng, 4)
+                        np.r_[hyperparameters[:first], other[first:last], hyperparameters[last:]]
+                        for other in places(target, rng, 4)
                     ]
-                    found = [density_of_draw(own.model, own.law, chain, g, one[first:last].copy()) for one in tried]
+                    found = [density_of_draw(own.model, own.hooks, chain, g, one[first:last].copy()) for one in tried]
                     exact = [log_joint(labels, one) for one in tried]
                     np.testing.assert_allclose(np.diff(found), np.diff(exact), atol=1e-8)
                 first = last
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("name", small_numbers.CASES)
-def test_books_follow_the_numbers_along_a_chain(name):
+@pytest.mark.parametrize("name", small_hyperparameters.CASES)
+def test_statistics_follow_the_hyperparameters_along_a_chain(name):
     """What is kept after many draws is what a fresh chain at the same numbers and partition has."""
-    target = small_numbers.CASES[name]().target.of_chain()
+    target = small_hyperparameters.CASES[name]().target.of_chain()
     random = stream(5, 5)
     chain = start_chain(target, Beginning(np.zeros(5, dtype=np.int64)), random)
     for _ in range(3 if JIT_DISABLED else 40):
         chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain, random, 1)
-        fresh = with_numbers(target, target.model.numbers.copy())
+        fresh = with_hyperparameters(target, target.model.hyperparameters.copy())
         again = chain_at(fresh, np.array(naive.canonical(chain.labels.tolist())))
         for field in ("points", "table", "parameters", "log_size", "log_new", "log_grown", "constant"):
             np.testing.assert_allclose(getattr(target.model, field), getattr(fresh.model, field), rtol=1e-9, atol=1e-9)

@@ -1,4 +1,4 @@
-"""The books of a pair: lists of cells against a recount, in memory that grows with the points and not with clusters."""
+"""Overlap counts of a pair: lists of cells against a recount, in memory that grows with points, not clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
 from copartition.core.steps import count_pair
-from test_sweeps import assert_books_are_right, assert_overlaps_are_right, mixture
+from test_sweeps import assert_overlap_counts_are_right, assert_overlaps_are_right, mixture
 from test_whole_sweeps import one_more
 
 COUPLINGS = {
@@ -50,7 +50,7 @@ def test_lists_agree_with_a_recount(name, start, rng):
     rows = len(pair.x.sizes)
     for _ in range(sweeps):
         pair = one_more(target, BoundStep(cp.Step(coupling, split_merge)), pair, random)
-        assert_books_are_right(target, pair)
+        assert_overlap_counts_are_right(target, pair)
     assert start != "one cluster" or JIT_DISABLED or len(pair.x.sizes) > rows  # more than the first arrays held
 
 
@@ -71,11 +71,11 @@ def test_lists_go_on_in_larger_arrays(rng):
         assert getattr(larger.overlaps, name).tolist() == getattr(pair.overlaps, name).tolist()
 
 
-def numbers_in(value):
+def hyperparameters_in(value):
     """How many numbers the arrays of a tuple hold, those of tuples in it included."""
     if isinstance(value, np.ndarray):
         return value.size
-    return sum(numbers_in(one) for one in value) if isinstance(value, tuple) else 1
+    return sum(hyperparameters_in(one) for one in value) if isinstance(value, tuple) else 1
 
 
 @pytest.mark.plain
@@ -86,7 +86,7 @@ def test_a_pair_from_singletons_takes_memory_in_proportion_to_its_points(couplin
         target = cp.Mixture(np.arange(n_points) * 1.0, cp.Gaussian(noise_sd=1.0, mean_sd=9.0), cp.DirichletProcess(1.0))
         x, y = (chain_at(target, target.start_labels(start)) for start in ("singletons", "singletons"))
         pair = couple(target, small.COUPLINGS[coupling], x, y)
-        per_point.append(numbers_in(pair) / n_points)
+        per_point.append(hyperparameters_in(pair) / n_points)
     assert per_point[1] <= per_point[0] < 150
     count_pair(pair)
     assert pair.distance[0] == 0

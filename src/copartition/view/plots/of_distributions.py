@@ -1,4 +1,4 @@
-"""Pictures of laws: of the next point, of the number of clusters, of numbers that are unknown."""
+"""Pictures of distributions: of the next point, of the number of clusters, of hyperparameters that are unknown."""
 
 from __future__ import annotations
 
@@ -103,24 +103,24 @@ def n_clusters(
     level : float
         Of the intervals.
     """
-    law = None
+    distribution = None
     if posterior is not None:
         if posterior.prior is None:
             raise ValueError(f"posterior must have a prior to be drawn, got {shorten(posterior)}.")
-        law = prior_n_clusters(posterior.prior, posterior.n_points)
+        distribution = prior_n_clusters(posterior.prior, posterior.n_points)
     if not isinstance(e, Replicates):
         numbers, mean, ends = _numbers_of(check_clustering(e), level)
         ax = draw_bars(axes_for(ax), [str(k) for k in numbers], mean, ends, level, shares=True)
-        before = None if law is None else law[numbers]
+        before = None if distribution is None else distribution[numbers]
     else:
-        laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("n_clusters(")]
-        if len(laws) != 1:
+        distributions = [part for part in e.parts() if part.functionals[0]["name"].startswith("n_clusters(")]
+        if len(distributions) != 1:
             raise ValueError(
-                f"e must have probabilities of numbers of clusters, as n_clusters(most=10), got {len(laws)}."
+                f"e must have probabilities of numbers of clusters, as n_clusters(most=10), got {len(distributions)}."
             )
-        most = len(laws[0].mean) - 1
-        ax = bars(laws[0], ax=ax, level=level, names=[*[str(k) for k in range(1, most + 1)], f"> {most}"])
-        before = None if law is None else np.append(law[1 : most + 1], law[most + 1 :].sum())
+        most = len(distributions[0].mean) - 1
+        ax = bars(distributions[0], ax=ax, level=level, names=[*[str(k) for k in range(1, most + 1)], f"> {most}"])
+        before = None if distribution is None else np.append(distribution[1 : most + 1], distribution[most + 1 :].sum())
         before = None if before is None else np.pad(before, (0, most + 1 - len(before)))
     if before is not None:
         ax.plot(np.arange(1, len(before) + 1), before, "o--", color=ACCENT, markersize=4, label="prior")
@@ -144,23 +144,26 @@ def _numbers_of(c: ClusteringLike, level: float) -> tuple[list[int], np.ndarray,
 def hyperparameters(
     e: Replicates, *, posterior: Target | None = None, ax: Axes | None = None, level: float = 0.95
 ) -> Axes:
-    """Draw the posterior law of an unknown number, its probabilities in cells with their intervals, and its prior.
+    """Draw the posterior of an unknown hyperparameter, its probabilities in cells with intervals, and its prior.
 
     Parameters
     ----------
     e : Replicates
         Of ``hyperparameters(name, edges)``, alone or among others.
     posterior : Target, optional
-        The target, of which the prior law of the number is drawn too, where it has one that does not depend on others.
+        The target, of which the prior distribution of the number is drawn too, where it has one that does not depend on
+        others.
     ax : matplotlib axes, optional
     level : float
         Of the intervals.
     """
-    laws = [part for part in e.parts() if part.functionals[0]["name"].startswith("hyperparameters(")]
-    if len(laws) != 1:
-        raise ValueError(f"e must have the law of one number, as hyperparameters(name, edges), got {len(laws)}.")
+    distributions = [part for part in e.parts() if part.functionals[0]["name"].startswith("hyperparameters(")]
+    if len(distributions) != 1:
+        raise ValueError(
+            f"e must have the distribution of one number, as hyperparameters(name, edges), got {len(distributions)}."
+        )
     ax = axes_for(ax)
-    part = laws[0]
+    part = distributions[0]
     about = part.functionals[0]
     edges, number = np.array(about["edges"]), about["number"]
     widths, middles = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
@@ -168,20 +171,20 @@ def hyperparameters(
     heights = part.mean / widths
     ax.bar(edges[:-1], heights, widths, align="edge", color=MUTED, alpha=0.6, edgecolor="white", label="posterior")
     ax.vlines(middles, low, high, color=INK, lw=1.4, label=f"{100 * level:g} % interval")
-    law = None if posterior is None else _law_of(posterior, number)
-    if law is not None:
+    distribution = None if posterior is None else _distribution_of(posterior, number)
+    if distribution is not None:
         grid = np.linspace(edges[0], edges[-1], 400)[1:-1]
-        ax.plot(grid, np.exp(law.log_density(grid)), "--", color=ACCENT, label="prior")
+        ax.plot(grid, np.exp(distribution.log_density(grid)), "--", color=ACCENT, label="prior")
     ax.set_ylim(*range_of(heights, low, high))
     ax.set_xlim(edges[0], edges[-1])
     ax.legend(frameon=False)
     return labelled(ax, number, "density")
 
 
-def _law_of(posterior: Target, number: str) -> Any:
-    """Return the prior law of an unknown number; None where it has none by itself."""
+def _distribution_of(posterior: Target, number: str) -> Any:
+    """Return the prior distribution of an unknown hyperparameter; None where it has none by itself."""
     groups = [group for group in posterior.groups if number in group.names]
     if not groups:
-        raise ValueError(f"posterior must have the unknown number {number!r}, got {shorten(posterior)}.")
-    law = groups[0].law
-    return law if len(groups[0].names) == 1 else None
+        raise ValueError(f"posterior must have the unknown hyperparameter {number!r}, got {shorten(posterior)}.")
+    hooks = groups[0].distribution
+    return hooks if len(groups[0].names) == 1 else None

@@ -13,9 +13,9 @@ from scipy.special import gammaln
 import copartition as cp
 import naive
 import small
-from copartition.targets import laws
+from copartition.targets import distributions
 from copartition.targets.unknown_prior import scale_grid, weight_grid
-from test_number_estimates import EXACT, REPLICATES, expected, functionals
+from test_hyperparameter_estimates import EXACT, REPLICATES, expected, functionals
 
 LAGS = (1, 3, 7)
 LIMIT = 4.0
@@ -25,11 +25,12 @@ SEEDS = {coupling: seed for seed, coupling in enumerate(small.COUPLINGS)}
 def of_numbers() -> list[str]:
     """Five points, numbers integrated out: every coupling, lags 1, 3 and 7, 20,000 replicates each.
 
-    The models are those of `tests/small_numbers.py`; their partitions are enumerated, and numbers are integrated in
-    closed form, by quadrature, or summed over their grid. At lag 3 two split-merge moves follow every sweep. Cells:
-    the largest of |estimate - exact| / standard error over the three lags and all components (the expected number of
-    clusters, three probabilities of being together, the numbers). Every coupling has its own seed; a run before that
-    one, in which all had the same, so that their deviations were alike, had 3.53 as its largest (discount).
+    The models are those of `tests/small_hyperparameters.py`; their partitions are enumerated, and numbers are
+    integrated in closed form, by quadrature, or summed over their grid. At lag 3 two split-merge moves follow every
+    sweep. Cells: the largest of |estimate - exact| / standard error over the three lags and all components (the
+    expected number of clusters, three probabilities of being together, the numbers). Every coupling has its own seed; a
+    run before that one, in which all had the same, so that their deviations were alike, had 3.53 as its largest
+    (discount).
     """
     lines = [
         f"| model | unknown | {' | '.join(small.COUPLINGS)} | above {LIMIT:g} |",
@@ -60,7 +61,7 @@ def of_numbers() -> list[str]:
             cells.append(f"{max(scores):.2f}")
             worst = max(worst, max(scores))
         beyond += above
-        lines.append(f"| {case} | {', '.join(target.numbers)} | {' | '.join(cells)} | {above} |")
+        lines.append(f"| {case} | {', '.join(target.hyperparameters)} | {' | '.join(cells)} | {above} |")
         print(lines[-1], flush=True)
     return [
         *lines,
@@ -76,7 +77,7 @@ SEVEN = np.array([-1.6, -1.3, -0.9, 0.2, 1.1, 1.4, 2.6])
 PARTITIONS = naive.all_partitions(len(SEVEN))
 FINE = 4096
 WIDE = (cp.LogUniform(0.1, 10), cp.LogUniform(1e-2, 1e2), cp.LogUniform(1e-4, 1e4), cp.LogUniform(1e-8, 1e8))
-LAWS = (cp.Gamma(2, 3), cp.InverseGamma(2, 1), cp.Gamma(0.2, 0.1), *WIDE)
+DISTRIBUTIONS = (cp.Gamma(2, 3), cp.InverseGamma(2, 1), cp.Gamma(0.2, 0.1), *WIDE)
 
 
 def _with_variances(cells: np.ndarray, weight: Any, scale: Any) -> np.ndarray:
@@ -115,10 +116,10 @@ def _posterior(grid: cp.OnGrid, log_cluster: Any) -> np.ndarray:
             row += found[members]
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
-    law, logarithms = weights.sum(axis=0), np.log(values)
-    deviations = [np.sqrt(law @ (x - law @ x) ** 2) for x in (values, logarithms)]
+    distribution, logarithms = weights.sum(axis=0), np.log(values)
+    deviations = [np.sqrt(distribution @ (x - distribution @ x) ** 2) for x in (values, logarithms)]
     counts = np.array([max(labels) + 1 for labels in PARTITIONS])
-    return np.array([law @ values, deviations[0], weights.sum(axis=1) @ counts, deviations[1]])
+    return np.array([distribution @ values, deviations[0], weights.sum(axis=1) @ counts, deviations[1]])
 
 
 def of_grids() -> list[str]:
@@ -126,22 +127,22 @@ def of_grids() -> list[str]:
 
     *Cell / sd*: the width of one of the 64 cells over the posterior standard deviation, both in logarithms.
     """
-    columns = ["unknown", "law", "cell / sd", "mean", "error", "sd", "error", "E[n_clusters]", "error"]
+    columns = ["unknown", "distribution", "cell / sd", "mean", "error", "sd", "error", "E[n_clusters]", "error"]
     lines = [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
     for name, (log_cluster, unit) in UNKNOWN.items():
-        for law in LAWS:
+        for distribution in DISTRIBUTIONS:
             results, grids = [], []
-            for nodes in (FINE, laws.NODES):
-                laws.NODES, before = nodes, laws.NODES
-                grids.append(weight_grid(law) if unit is None else scale_grid(name, law, unit))
-                laws.NODES = before
+            for nodes in (FINE, distributions.NODES):
+                distributions.NODES, before = nodes, distributions.NODES
+                grids.append(weight_grid(distribution) if unit is None else scale_grid(name, distribution, unit))
+                distributions.NODES = before
                 results.append(_posterior(grids[-1], log_cluster))
             exact, coarse = results
             cell = np.log(grids[1].values[1] / grids[1].values[0])
             cells = [f"{exact[i]:.4g} | {coarse[i] - exact[i]:+.0e}" for i in range(3)]
-            lines.append(f"| {name} | {law!r} | {cell / exact[3]:.2f} | {' | '.join(cells)} |")
+            lines.append(f"| {name} | {distribution!r} | {cell / exact[3]:.2f} | {' | '.join(cells)} |")
             print(lines[-1], flush=True)
     return lines
 
 
-PARTS = {"Unknown numbers": of_numbers, "Grids of unknown numbers": of_grids}
+PARTS = {"Unknown hyperparameters": of_numbers, "Grids of unknown hyperparameters": of_grids}

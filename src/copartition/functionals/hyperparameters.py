@@ -12,16 +12,16 @@ from copartition.validation import finite_array, shorten
 
 
 @evaluation
-def present_numbers(model, chain, law, parameters, out):
+def present_numbers(model, chain, hooks, parameters, out):
     """The numbers where the chain is."""
     for i in range(len(out)):
-        out[i] = model.numbers[i]
+        out[i] = model.hyperparameters[i]
 
 
 @evaluation
-def cell_of_number(model, chain, law, parameters, out):
+def cell_of_number(model, chain, hooks, parameters, out):
     """1 for the cell that a number is in; ``parameters`` are which number it is, and the edges of the cells."""
-    value = model.numbers[int(parameters[0])]
+    value = model.hyperparameters[int(parameters[0])]
     for i in range(len(out)):
         out[i] = 1.0 if parameters[1 + i] <= value < parameters[2 + i] else 0.0
 
@@ -54,17 +54,17 @@ class HyperparameterCells(Functional):
         """Return the functional that knows which number it is about."""
         names = _numbers_of(target)
         if self.number not in names:
-            raise ValueError(f"name must be one of the unknown numbers {shorten(names)}, got {self.number!r}.")
+            raise ValueError(f"name must be one of the unknown hyperparameters {shorten(names)}, got {self.number!r}.")
         return target, HyperparameterCells(self.number, self.edges, names.index(self.number))
 
 
 def _numbers_of(target: Any) -> list[str]:
-    if not target.numbers:
+    if not target.hyperparameters:
         raise TypeError(
-            "hyperparameters needs a target with unknown numbers, such as Mixture(data, TiedGaussian()), got "
+            "hyperparameters needs a target with unknown hyperparameters, such as Mixture(data, TiedGaussian()), got "
             f"{target!r}."
         )
-    return target.numbers
+    return target.hyperparameters
 
 
 def hyperparameters(name: str | None = None, edges: Any = None) -> Functional:
@@ -73,7 +73,7 @@ def hyperparameters(name: str | None = None, edges: Any = None) -> Functional:
     Parameters
     ----------
     name : str, optional
-        One of them, of which the law is wanted: the probabilities that it lies in each of several cells.
+        One of them, of which the distribution is wanted: the probabilities that it lies in each of several cells.
     edges : array, optional
         The edges of these cells, in rising order.
 

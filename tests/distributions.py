@@ -1,4 +1,4 @@
-"""Exact laws of the compiled kernels on targets that are small enough to enumerate."""
+"""Exact distributions of the compiled kernels on targets that are small enough to enumerate."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from copartition.chains.chain import chain_at
 from copartition.chains.moves import Move
 from copartition.chains.pair import couple
 from copartition.chains.step import BoundStep
-from copartition.core.books import count_out, have_met, recount_pair
 from copartition.core.clusters import choices, reset, take_out
 from copartition.core.compiling import inner, kernel
 from copartition.core.conditional import weigh
 from copartition.core.matching import join, match_clusters
-from copartition.core.state import Chain, Coupled, Law, Model, Pair, Rule, Stepper
+from copartition.core.overlaps import count_out, have_met, recount_pair
+from copartition.core.state import Chain, Coupled, Hooks, Model, Pair, Rule, Stepper
 from copartition.core.steps import step_alone, step_together
 from copartition.core.types import Int1, Int2, State, float2, int64, uint1, void
 
@@ -67,14 +67,17 @@ def end_of_piece(partner, pair, n_x, n_y, total_x, total_y, i, begin):
             high = middle
 
 
-@kernel(void(Model, Law, Pair, Rule, Cases, float2))
-def law_kernel(model, law, pair, rule, cases, joint):
-    """Write the joint law of the two choices of a point: lengths of pieces of u, times the law of the first choice."""
+@kernel(void(Model, Hooks, Pair, Rule, Cases, float2))
+def distribution_kernel(model, hooks, pair, rule, cases, joint):
+    """Write the joint distribution of the two choices of a point.
+
+    Lengths of pieces of u, times the distribution of the first choice.
+    """
     x, y, partner = pair.x, pair.y, rule.partner
     for case in range(len(cases.point)):
         n = cases.point[case]
-        reset(model, law, x, cases.x[case])
-        reset(model, law, y, cases.y[case])
+        reset(model, hooks, x, cases.x[case])
+        reset(model, hooks, y, cases.y[case])
         recount_pair(pair)
         count_out(pair, n)
         take_out(model, x, n)
@@ -83,8 +86,8 @@ def law_kernel(model, law, pair, rule, cases, joint):
         if model.palette == 0:
             join(pair.matched.there, pair.matched.back, pair.x.n_clusters[0], pair.y.n_clusters[0])
         n_x, n_y = choices(model, x), choices(model, y)
-        total_x = weigh(model, law, x, n_x, n)
-        total_y = weigh(model, law, y, n_y, n)
+        total_x = weigh(model, hooks, x, n_x, n)
+        total_y = weigh(model, hooks, y, n_y, n)
         for i in range(n_x):
             if pair.x.weights[i] > 0.0:
                 begin = 0.0
@@ -95,12 +98,13 @@ def law_kernel(model, law, pair, rule, cases, joint):
                     begin = end
 
 
-def coupled_laws(target, coupling, cases):
-    """For each case, a triple of two partitions and a point, the joint law of the two choices of that point.
+def coupled_distributions(target, coupling, cases):
+    """For each case, a triple of two partitions and a point, the joint distribution of the two choices of that point.
 
     Partitions are tuples of canonical labels. Rows and columns are the clusters of the others in order of creation,
     which after taking out the point is their order in the tuple; the last is a new cluster (or all colours, with a
-    palette). All cases are looked at in one call of the kernel: making the arrays of a pair takes longer than its law.
+    palette). All cases are looked at in one call of the kernel: making the arrays of a pair takes longer than its
+    distribution.
     """
     cases = Cases(*[np.array(part, dtype=np.int64) for part in zip(*cases, strict=True)])
     # A pair with room for all: as many clusters as there are points, or colours.
@@ -108,13 +112,13 @@ def coupled_laws(target, coupling, cases):
     pair = couple(target, coupling, *[chain_at(target, largest) for _ in range(2)])
     joint = np.zeros((len(cases.point), len(pair.x.sizes), len(pair.y.sizes)))
     rows = joint.reshape(-1, len(pair.y.sizes))
-    law_kernel(target.model, target.law, pair, coupling.rule(target.n_points), cases, rows)
+    distribution_kernel(target.model, target.hooks, pair, coupling.rule(target.n_points), cases, rows)
     return joint
 
 
-def coupled_law(target, coupling, x, y, n):
-    """The joint law of the choices of point n in a single case."""
-    return coupled_laws(target, coupling, [(x, y, n)])[0]
+def coupled_distribution(target, coupling, x, y, n):
+    """The joint distribution of the choices of point n in a single case."""
+    return coupled_distributions(target, coupling, [(x, y, n)])[0]
 
 
 def move(labels, n, k):
@@ -130,13 +134,13 @@ def recolor(labels, n, k):
     return naive.canonical([*labels[:n], k, *labels[n + 1 :]])
 
 
-def update_matrix(target, states, n, numbers=None):
-    """Transition matrix of the update of point n, from the kernels' own conditional law, given hyperparameters."""
+def update_matrix(target, states, n, hyperparameters=None):
+    """Transition matrix of the update of point n, from the kernels' own conditionals, given hyperparameters."""
     number = {state: s for s, state in enumerate(states)}
     matrix = np.zeros((len(states), len(states)))
     for s, state in enumerate(states):
         placed = naive.placements(state, n)
-        for p, after in zip(cp.conditional(target, state, n, numbers), placed, strict=True):
+        for p, after in zip(cp.conditional(target, state, n, hyperparameters), placed, strict=True):
             if p > 0:
                 matrix[s, number[after]] += p
     return matrix
@@ -170,7 +174,7 @@ class Trips(State):
 
     start: Int1
     counts: Int1
-    numbers: Int1
+    hyperparameters: Int1
     progress: Int1
 
 
@@ -181,45 +185,45 @@ def trips_from(state):
 
 
 @inner
-def code_of(labels, numbers):
+def code_of(labels, hyperparameters):
     """A number for a partition: its canonical labels as digits. `numbers` is scratch."""
     count = 0
     code = 0
-    for k in range(len(numbers)):
-        numbers[k] = -1
+    for k in range(len(hyperparameters)):
+        hyperparameters[k] = -1
     for n in range(len(labels)):
         label = labels[n]
-        if numbers[label] < 0:
-            numbers[label] = count
+        if hyperparameters[label] < 0:
+            hyperparameters[label] = count
             count += 1
-        code = code * len(labels) + numbers[label]
+        code = code * len(labels) + hyperparameters[label]
     return code
 
 
 @inner
 def count_trip(chain, trips):
     """Count where a step has led."""
-    trips.counts[code_of(chain[0].labels, trips.numbers)] += 1
+    trips.counts[code_of(chain[0].labels, trips.hyperparameters)] += 1
 
 
-@kernel(void(Model, Law, Chain, Stepper, uint1, Trips, int64))
-def draw_steps(model, law, chain, stepper, random, trips, draws):
+@kernel(void(Model, Hooks, Chain, Stepper, uint1, Trips, int64))
+def draw_steps(model, hooks, chain, stepper, random, trips, draws):
     """Count where single steps lead."""
     for _ in range(draws):
-        reset(model, law, chain, trips.start)
-        step_alone(model, law, chain, stepper, random, trips.progress)
+        reset(model, hooks, chain, trips.start)
+        step_alone(model, hooks, chain, stepper, random, trips.progress)
         count_trip(chain, trips)
 
 
-@kernel(int64(Law, Pair, Stepper, Coupled, uint1, Trips, Trips, int64))
-def draw_pair_steps(law, pair, stepper, coupled, random, of_x, of_y, draws):
+@kernel(int64(Hooks, Pair, Stepper, Coupled, uint1, Trips, Trips, int64))
+def draw_pair_steps(hooks, pair, stepper, coupled, random, of_x, of_y, draws):
     """Count where coupled steps from two partitions lead; return how often the chains have met."""
     met = 0
     for _ in range(draws):
-        reset(pair.model_x, law, pair.x, of_x.start)
-        reset(pair.model_y, law, pair.y, of_y.start)
+        reset(pair.model_x, hooks, pair.x, of_x.start)
+        reset(pair.model_y, hooks, pair.y, of_y.start)
         recount_pair(pair)
-        step_together(law, pair, stepper, coupled, random, of_x.progress)
+        step_together(hooks, pair, stepper, coupled, random, of_x.progress)
         count_trip(pair.x, of_x)
         count_trip(pair.y, of_y)
         met += have_met(pair)
@@ -236,7 +240,7 @@ def counted_steps(target, state, step, random, draws):
     """How often single steps, or those with so many split-merge moves, lead to each partition, by code."""
     trips = trips_from(state)
     stepper = (step if isinstance(step, BoundStep) else BoundStep(cp.Step(cp.Independent(), step))).stepper(target)
-    draw_steps(target.model, target.law, chain_at(target, trips.start), stepper, random, trips, draws)
+    draw_steps(target.model, target.hooks, chain_at(target, trips.start), stepper, random, trips, draws)
     return trips.counts
 
 
@@ -244,5 +248,5 @@ def counted_pair_steps(target, step, x, y, random, draws):
     """How often coupled steps lead each chain to each partition, by code, and how often the chains have met."""
     trips = trips_from(x), trips_from(y)
     pair = couple(target, step.coupling, *[chain_at(target, one.start) for one in trips])
-    met = draw_pair_steps(target.law, pair, step.stepper(target), step.coupled(target), random, *trips, draws)
+    met = draw_pair_steps(target.hooks, pair, step.stepper(target), step.coupled(target), random, *trips, draws)
     return trips[0].counts, trips[1].counts, met

@@ -1,4 +1,7 @@
-"""Targets of one's own with unknown numbers, of a page and an example: their laws, and that mistakes are seen."""
+"""Targets of one's own with unknown hyperparameters, of a page and an example.
+
+Their distributions, and that mistakes are seen.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from copartition.diagnostics.findings import HEADLINES
 from test_documents import blocks
 
 X = np.array([-1.3, -0.4, 0.2, 1.1, 2.6])
-LAW_SD, NOISE = 2.0, 0.8
+DISTRIBUTION_SD, NOISE = 2.0, 0.8
 SETTINGS = {"burn_in": 2, "min_sweeps": 10, "lag": 2, "seed": 3}
 REPLICATES = 20_000
 MISTAKES = {
@@ -46,8 +49,8 @@ def exact(grid):
     for labels in naive.all_partitions(len(X)):
         same = naive.adjacency(labels)
         for spread in grid:
-            covariance = NOISE**2 * np.eye(len(X)) + spread**2 * same + LAW_SD**2
-            centre = LAW_SD**2 * np.linalg.solve(covariance, X).sum()
+            covariance = NOISE**2 * np.eye(len(X)) + spread**2 * same + DISTRIBUTION_SD**2
+            centre = DISTRIBUTION_SD**2 * np.linalg.solve(covariance, X).sum()
             values.append([max(labels) + 1, same[0, 1], centre, spread])
             logs.append(np.log(naive.process(labels, 1.0)) + naive.log_normal_density(X, np.zeros(len(X)), covariance))
     weights = np.exp(np.array(logs) - max(logs))
@@ -65,7 +68,7 @@ def deviation(target, replicates=REPLICATES, **settings):
 def test_estimates_with_numbers_of_ones_own_are_exact(tmp_path, coupling, moves):
     """20,000 replicates, four components, 4.5 standard errors: false alarm 3e-5 a case."""
     target = page_target(tmp_path)
-    assert target.numbers == ["centre", "spread"]
+    assert target.hyperparameters == ["centre", "spread"]
     assert deviation(target, coupling=coupling, split_merge=moves) < 4.5
 
 
@@ -85,7 +88,7 @@ def test_the_density_given_numbers_is_that_of_the_definition(tmp_path):
         definition = np.log(naive.process(labels, 1.0)) + naive.log_normal_density(
             X - 0.7, np.zeros(len(X)), covariance
         )
-        logs.append(cp.log_density(target, labels, numbers=[0.7, spread]) - definition)
+        logs.append(cp.log_density(target, labels, hyperparameters=[0.7, spread]) - definition)
     np.testing.assert_allclose(logs, logs[0], atol=1e-10)
 
 
@@ -121,7 +124,7 @@ def test_the_example_integrates_means_and_variances():
     found = []
     for labels in ([0, 0, 0, 0, 0], [0, 0, 1, 1, 2], [0, 1, 2, 3, 4], [0, 0, 0, 0, 1]):
         definition = np.log(naive.process(labels, 1.0)) + sum(map(log_cluster, naive.clusters(labels)))
-        found.append(cp.log_density(target, labels, numbers=[scale]) - definition)
+        found.append(cp.log_density(target, labels, hyperparameters=[scale]) - definition)
     np.testing.assert_allclose(found, found[0], atol=1e-5)
 
 
