@@ -221,7 +221,8 @@ class Categorical(CategoryComponent):
         """Return what is assumed of the points of a cluster, in words."""
         return [
             "A column of a cluster has probabilities of its own for its categories, drawn from a Dirichlet "
-            f"distribution with {plain(_one(self.concentration))} for each (concentration); columns are independent within a cluster."
+            f"distribution with {plain(_one(self.concentration))} for each (concentration); columns are independent "
+            "within a cluster."
         ]
 
     def __repr__(self) -> str:
@@ -296,8 +297,8 @@ class Poisson(GroupedComponent):
         """Return what is assumed of the points of a cluster, in words."""
         return [
             "Counts of a cluster are Poisson with a rate of its own in each column, drawn from a gamma distribution "
-            f"with shape {plain(_one(self.shape))} (shape) and rate {plain(_one(self.rate))} (rate); columns are independent "
-            "within a cluster."
+            f"with shape {plain(_one(self.shape))} (shape) and rate {plain(_one(self.rate))} (rate); columns are "
+            "independent within a cluster."
         ]
 
     def __repr__(self) -> str:

@@ -277,8 +277,8 @@ def _normal_columns(component: Component, cells: Any) -> NormalColumns | None:
     if not positions:
         return None
     table = cells if isinstance(cells, Cells) else Cells(list(cells.T))
-    hyperparameters = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    return NormalColumns(table.subset(positions).numbers(), [table.label(j) for j in positions], hyperparameters)
+    codes = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return NormalColumns(table.subset(positions).numbers(), [table.label(j) for j in positions], codes)
 
 
 def _histogram(cells: Any) -> dict[str, list[float]] | None:

@@ -116,18 +116,18 @@ class StudentColumn(Predictive):
             result[lost] = self._summed_anew(lost)
         return result
 
-    def _summed_anew(self, hyperparameters: np.ndarray) -> np.ndarray:
+    def _summed_anew(self, which: np.ndarray) -> np.ndarray:
         """Return the same for some cells, from the others themselves."""
-        mean, squares = np.zeros(len(hyperparameters)), np.zeros(len(hyperparameters))
-        size = self.statistics.size.take(self.labels[hyperparameters]) - 1.0
+        mean, squares = np.zeros(len(which)), np.zeros(len(which))
+        size = self.statistics.size.take(self.labels[which]) - 1.0
         for i in np.flatnonzero(size):
-            of_cluster = self.labels == self.labels[hyperparameters[i]]
-            of_cluster[hyperparameters[i]] = False
+            of_cluster = self.labels == self.labels[which[i]]
+            of_cluster[which[i]] = False
             others = self.cells[of_cluster]
             mean[i] = others.mean()
             squares[i] = np.sum((others - mean[i]) ** 2)
         kappa, nu, centre, psi = self._posterior(ColumnStatistics(size, mean, squares))
-        q = (self.cells[hyperparameters] - centre) ** 2 / psi
+        q = (self.cells[which] - centre) ** 2 / psi
         result = constant(kappa, nu, 1) - 0.5 * np.log(psi) - 0.5 * (nu + 1.0) * np.log1p(kappa / (kappa + 1.0) * q)
         return np.asarray(result)
 

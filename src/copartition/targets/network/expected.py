@@ -34,11 +34,11 @@ def between_blocks(model, chain, r, s, kind, factor):
 
     `factor` is rate / (1 + rate).
     """
-    c, hyperparameters = chain, model.parameters
+    c, of_prior = chain, model.parameters
     edges = c.between[c.slots[r], c.slots[s]]
     if kind == BERNOULLI:
         pairs = pairs_inside(c.sizes[r]) if r == s else c.sizes[r] * c.sizes[s]
-        return (hyperparameters[0] + edges) / (hyperparameters[0] + hyperparameters[1] + pairs)
+        return (of_prior[0] + edges) / (of_prior[0] + of_prior[1] + pairs)
     mean = (edges + 1.0) * factor
     own_r, own_s = float(c.sizes[r]), float(c.sizes[s])
     if kind == CORRECTED:
