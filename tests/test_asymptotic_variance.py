@@ -273,7 +273,7 @@ def test_the_same_bits_everywhere():
     v = cp.asymptotic_variance(target, cp.n_clusters(), replicates=40, **how)
     for other in ({"executor": 2}, {"executor": "processes"}):
         w = cp.asymptotic_variance(target, cp.n_clusters(), replicates=40, **how | other)
-        for name in ("values", "meeting_times", "met", "sweeps", "numbers"):
+        for name in ("values", "meeting_times", "met", "sweeps", "indices"):
             np.testing.assert_array_equal(getattr(v, name), getattr(w, name))
     few = cp.asymptotic_variance(target, cp.n_clusters(), replicates=7, **how)
     np.testing.assert_array_equal(few.values, v.values[:7])

@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import small
 from copartition.clustering import call, chains, choice, pairs, work
 from copartition.clustering.grade import grade_of
 from copartition.clustering.model import component_for
-from copartition.clustering.reading import own_share, settled
+from copartition.clustering.reading import Reading, own_share, settled
 from copartition.datasets.kinds import recognise
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.workers import Where
@@ -49,6 +51,56 @@ def test_predictions_of_the_data_are_its_clusters(easy):
     assert easy.predict([[5.0, np.nan]]).tolist() == [1]
     grid = np.stack(np.meshgrid(*[np.linspace(-12, 12, 97)] * 2), axis=-1).reshape(-1, 2)
     assert np.exp(easy.score_samples(grid)).sum() * 0.25**2 == pytest.approx(1.0, abs=0.05)
+
+
+def test_far_from_the_origin_no_digit_of_a_spread_is_lost():
+    here, there = (cp.cluster(EASY + far, "diagonal", seed=1, effort=LITTLE) for far in (0.0, 1e9))
+    near, far = here.profile(), there.profile()
+    np.testing.assert_allclose(far.estimate - 1e9, near.estimate, atol=2e-4)
+    for what in ("sd", "sd_stderr"):
+        np.testing.assert_allclose(far[what], near[what], rtol=1e-3, atol=1e-5)
+    gaps = EASY + 1e9
+    gaps[[3, 30], 1] = np.nan
+    cells = cp.cluster(gaps, "diagonal", seed=1, effort=LITTLE).impute()
+    assert cells["sd"].between(0.7, 2.0).all()
+
+
+def test_what_becomes_of_the_data_changes_no_answer():
+    data = EASY.copy()
+    c = cp.cluster(data, cp.NormalInverseGamma(), seed=1, effort=LITTLE)
+    before = c.predict_proba(EASY)
+    data *= 100.0
+    np.testing.assert_array_equal(c.predict_proba(EASY), before)
+
+
+def test_numbers_of_clusters_are_the_most_probable_ones(easy):
+    many = {k: 0.04 + 0.01 * (k % 5) for k in range(20, 36)}
+    told = " ".join(str(replace(easy, n_clusters=many)).split())
+    assert "with probabilities: 21 (0.05)" in told or "22 (0.06), 23 (0.07), 24 (0.08)" in told
+    assert "29 (0.08)" in told
+    assert "others (0.3" in told
+
+
+@pytest.mark.parametrize(
+    ("certainty", "n_clusters", "text"),
+    [
+        ([0.9, 0.9, 0.4, 0.4], {2: 0.5, 3: 0.5}, "50 % of the rows belong to no cluster with"),
+        ([0.9, 0.9, 0.9, 0.6], {2: 0.01, 3: 0.9}, "Hardly any clustering that fits the data has as many clusters"),
+        ([0.9, 0.9, 0.9, 0.6], {2: 0.2, 3: 0.6}, ""),
+    ],
+)
+def test_clusters_that_are_not_clear_are_told(certainty, n_clusters, text):
+    found = Reading._of_clusters(SimpleNamespace(labels=np.array([0, 0, 1, 1])), np.array(certainty), n_clusters)
+    assert [finding.title for finding in found] == ["No clear clusters"] * bool(text)
+    assert all(finding.text.startswith(text) for finding in found)
+
+
+def test_columns_of_few_values_are_told():
+    random = np.random.default_rng(3)
+    table = np.column_stack([random.choice([0.5, 2.5, 6.0], 90), random.normal(size=90)])
+    c = cp.cluster(table, "diagonal", seed=1, effort=LITTLE)
+    (text,) = [finding.text for finding in c.findings if finding.title == "Few values"]
+    assert text.startswith("'0' has only 3 different values")
 
 
 @pytest.mark.parametrize("executor", [1, "processes"])
@@ -289,6 +341,14 @@ def test_held_out_rows_choose_the_component_that_made_them():
     assert scores[-1].component == "diagonal"
     assert scores[-1].score < scores[0].score - 2 * scores[-1].stderr
     assert scores[0].stderr == 0.0
+
+
+def test_a_close_choice_of_the_model_is_told_with_the_grade():
+    random = np.random.default_rng(5)
+    c = cp.cluster(random.normal(size=(60, 2)) * [1.0, 3.0], seed=1, effort=LITTLE)
+    assert any(finding.title == "Models tie" for finding in c.findings)
+    assert c.reason.endswith("is a close choice: see MODELS TIE.")
+    assert c.reason in " ".join(str(c).split())
 
 
 def test_held_out_rows_are_rows_of_the_table():

@@ -343,7 +343,7 @@ def test_functions_made_for_one_table_say_the_same(monkeypatch, name):
     """Where there are many points a function is compiled for the table; here for five."""
     case, _ = case_of(name)
     usual = cp.Mixture(case.rows, case.component, cp.DirichletProcess(0.7))
-    monkeypatch.setattr("copartition.targets.column groups.MANY_POINTS", 1)
+    monkeypatch.setattr("copartition.targets.column_groups.MANY_POINTS", 1)
     own = cp.Mixture(case.rows, case.component, cp.DirichletProcess(0.7))
     assert own.hooks.log_predictive is not usual.hooks.log_predictive
     for state in STATES[::3]:

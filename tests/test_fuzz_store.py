@@ -61,7 +61,7 @@ def command(tmp_path_factory):
 
 
 def assert_same(e, expected):
-    for name in ("numbers", "values", "meeting_times", "met", "sweeps", "mean", "stderr"):
+    for name in ("indices", "values", "meeting_times", "met", "sweeps", "mean", "stderr"):
         np.testing.assert_array_equal(getattr(e, name), getattr(expected, name), name)
     np.testing.assert_array_equal(e.ordinary_values, expected.ordinary_values)
     assert [one.number for one in e.unmet] == [one.number for one in expected.unmet]

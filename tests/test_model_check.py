@@ -42,7 +42,7 @@ def test_columns_that_go_together_are_told_with_what_to_do(name):
     found = [finding for finding in c.findings if finding.level == MISFIT]
     assert [finding.title for finding in found] == ["Correlated columns"]
     assert found[0].text.startswith("Columns CL and CW (0.")
-    assert "--component normal" in found[0].advice
+    assert "NormalInverseWishart()" in found[0].advice
     assert "CORRELATED COLUMNS: Columns CL and CW (0." in str(c)
     assert len(c.sizes) > 2
 

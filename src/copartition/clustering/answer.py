@@ -433,10 +433,15 @@ class Clustering(Displayed):
         words = distinguishing(self) if isinstance(self.posterior, Mixture) else [""] * len(self.sizes)
         sure = [float(self.certainty[self.labels == r].mean()) for r in range(len(self.sizes))]
         rows = [f"{r:>7}  {size:>6,}  {sure[r]:>9.2f}  {words[r]}" for r, size in enumerate(self.sizes.tolist())]
-        numbers = [f"{k} ({_probability(p)})" for k, p in self.n_clusters.items() if p > LIKELY]
+        likely = sorted((k for k, p in self.n_clusters.items() if p > LIKELY), key=lambda k: -self.n_clusters[k])[
+            :LISTED
+        ]
+        numbers = [f"{k} ({_probability(self.n_clusters[k])})" for k in sorted(likely)]
+        if (rest := 1.0 - sum(self.n_clusters[k] for k in likely)) > 0.05:
+            numbers.append(f"others ({_probability(rest)})")
         lines = [f"{self.grade.upper()}: {self.headline}", *_wrapped([self.reason]), ""]
         lines += [f"{'cluster':>7}  {'rows':>6}  {'certainty':>9}", *[row.rstrip() for row in rows], ""]
-        told = [f"Number of clusters, with probabilities: {', '.join(numbers[:LISTED])}.", self._unsure()]
+        told = [f"Number of clusters, with probabilities: {', '.join(numbers)}.", self._unsure()]
         told += [*self.warnings, *(str(one) for one in self.findings if not one.is_warning)]
         return "\n".join([*lines, *_wrapped([*told, *self._about_model()])])
 
@@ -453,8 +458,16 @@ class Clustering(Displayed):
             best, *others = self.scores
             told = [f"{best['component']} {best['score']:.2f}"]
             told += [f"{one['component']} {one['score']:.2f} (+- {one['stderr']:.2f} against it)" for one in others]
-            lines.append(f"Mean log density of rows left out, the best model first: {', '.join(told)}.")
-        return [*lines, "Model:", *[f"- {sentence}" for sentence in self.assumptions]]
+            lines.append(f"Mean log density of rows left out, the chosen model first: {', '.join(told)}.")
+        of_clusters = [one for one in self.assumptions if " of a cluster " in one]
+        if not of_clusters:
+            return [*lines, "Model:", *[f"- {sentence}" for sentence in self.assumptions]]
+        return [
+            *lines,
+            "Model:",
+            *[f"- {one}" for one in of_clusters],
+            "- Priors are listed on the page and in assumptions.",
+        ]
 
     def _check_mixture(self, what: str) -> None:
         if not isinstance(self.posterior, Mixture):

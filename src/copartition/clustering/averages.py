@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,12 @@ def mean_of(draws: WeightedPartitions, of: Of) -> np.ndarray:
         total = total + weight * of(labels, values)
         count = r + 1
     return np.asarray(total / count)
+
+
+def moments_about(column: Any, centre: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return first and second moments of members of each cluster less a number: near 0 no digit of a spread is lost."""
+    away = column.mean - centre
+    return away, column.variance + away**2
 
 
 def stderr_of(values: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from copartition.runs.workers import Where
 from copartition.targets.mixture import Mixture
 
 SHARE = 0.2  # of all work
+TIED = 2.0  # standard errors by which a score must be lower to be told from the best
 FOLDS, MOST_FOLDS = 10, 5  # into how many parts rows are cut; how many of them are left out in turn, at most
 STEPS, LEAST_STEPS, DRAWS = 300, 60, 30  # of a chain; clusterings of its second half that score
 CHAINS_OF_TRIAL = 2

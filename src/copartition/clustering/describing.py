@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.clustering.averages import by_replicate, overlaps_with, stderr_of
+from copartition.clustering.averages import by_replicate, moments_about, overlaps_with, stderr_of
 from copartition.clustering.predicting import Predicting
 from copartition.extras import needed
 from copartition.runs.drawing import WeightedPartitions
@@ -45,12 +45,20 @@ def profile(draws: WeightedPartitions, labels: np.ndarray) -> Any:
 
     def moments(partition: np.ndarray, values: np.ndarray) -> np.ndarray:
         columns = predicting.members(partition, values).columns()
-        first = [one.mean[:-1, None] if one.shares is None else one.shares[:-1] for one in columns]
-        second = [one.second[:-1, None] if one.shares is None else np.zeros_like(one.shares[:-1]) for one in columns]
+        first, second = [], []
+        for one, centre in zip(columns, centres, strict=True):
+            if one.shares is None:
+                about = moments_about(one, centre)
+            else:
+                about = one.shares, np.zeros_like(one.shares)
+            first.append(about[0].reshape(len(one.mean), -1)[:-1])
+            second.append(about[1].reshape(len(one.mean), -1)[:-1])
         tables = np.stack([np.hstack(first), np.hstack(second)])
         return np.asarray((overlaps_with(partition, labels) / sizes).T @ tables)
 
     shown = _lines(draws, predicting)
+    centres = centres_of(draws)
+    shift = np.array([0.0 if one.category else one.all_rows for one in shown])
     each = by_replicate(draws, moments).reshape(-1, 2, len(sizes), len(shown))
     mean = each.mean(axis=0)
     variance = np.maximum(mean[1] - mean[0] ** 2, 0.0)
@@ -66,7 +74,7 @@ def profile(draws: WeightedPartitions, labels: np.ndarray) -> Any:
     )
     return pandas.DataFrame(
         {
-            "estimate": mean[0].ravel(),
+            "estimate": (mean[0] + shift).ravel(),
             "stderr": error.ravel(),
             "sd": np.where(is_share, np.nan, sd).ravel(),
             "sd_stderr": np.where(is_share, np.nan, sd_error).ravel(),
@@ -120,6 +128,11 @@ def columns_of(draws: WeightedPartitions) -> list[Cells]:
             values = column.numbers()[:, 0]
         found.append(Cells(one.name, one.kind, values))
     return found
+
+
+def centres_of(draws: WeightedPartitions) -> list[float]:
+    """Return the mean of all rows in each column, 0 for categories."""
+    return [0.0 if one.kind == CATEGORY else float(np.nanmean(one.values)) for one in columns_of(draws)]
 
 
 def separation(draws: WeightedPartitions, labels: np.ndarray) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from copartition.clustering.averages import by_replicate, each_partition, stderr_of
-from copartition.clustering.describing import columns_of
+from copartition.clustering.averages import by_replicate, each_partition, moments_about, stderr_of
+from copartition.clustering.describing import centres_of, columns_of
 from copartition.clustering.predicting import Predicting
 from copartition.extras import needed
 from copartition.runs.drawing import WeightedPartitions
@@ -47,12 +47,13 @@ def impute(draws: WeightedPartitions, names: list[Any]) -> Any:
     """Return what missing cells are likely to be; see `Clustering.impute`."""
     pandas = needed("pandas", by="impute")
     predicting, cells = Predicting(draws.target), columns_of(draws)
+    centres = centres_of(draws)
     missing = [np.flatnonzero(one.values < 0 if one.kind == CATEGORY else np.isnan(one.values)) for one in cells]
 
     def expected(partition: np.ndarray, values: np.ndarray) -> np.ndarray:
         found = []
-        for one, rows in zip(predicting.members(partition, values).columns(), missing, strict=True):
-            table = np.column_stack([one.mean, one.second]) if one.shares is None else one.shares
+        for one, centre, rows in zip(predicting.members(partition, values).columns(), centres, missing, strict=True):
+            table = np.column_stack(moments_about(one, centre)) if one.shares is None else one.shares
             found.append(table[partition[rows]].ravel())
         return np.concatenate(found)
 
@@ -60,13 +61,13 @@ def impute(draws: WeightedPartitions, names: list[Any]) -> Any:
     mean, at, index, lines = each.mean(axis=0), 0, [], []
     error = stderr_of(each)
     first = predicting.members(draws.labels[0].astype(np.int64), draws.hyperparameters[0]).columns()
-    for one, rows in zip(first, missing, strict=True):
+    for one, centre, rows in zip(first, centres, missing, strict=True):
         width = 2 if one.shares is None else len(one.levels)
         for row in rows.tolist():
             here, of_here = mean[at : at + width], error[at : at + width]
             index.append((names[row], one.name))
             if one.shares is None:
-                lines.append((here[0], np.sqrt(max(here[1] - here[0] ** 2, 0.0)), np.nan, of_here[0]))
+                lines.append((centre + here[0], np.sqrt(max(here[1] - here[0] ** 2, 0.0)), np.nan, of_here[0]))
             else:
                 best = int(np.argmax(here))
                 lines.append((one.levels[best], np.nan, here[best], of_here[best]))

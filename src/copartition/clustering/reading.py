@@ -12,6 +12,7 @@ from copartition.clustering.answer import Clustering
 from copartition.clustering.around import best_allowed, distance, is_allowed
 from copartition.clustering.averages import by_replicate, mean_of, stderr_of
 from copartition.clustering.chains import CHAINS, OrdinaryChains, places_looked_at
+from copartition.clustering.choice import TIED
 from copartition.clustering.grade import Grade, grade_of
 from copartition.clustering.pairs import Answer, Certificate
 from copartition.clustering.work import Budget
@@ -42,6 +43,8 @@ FAR_APART = 2.0  # times the usual distance of two clusterings of one chain
 MATTERS = 0.02  # of all pairs of rows, in dispute: what is less is no other mode
 MANY_APART = 1 / 6  # of the pairs of the pilot
 NAMED = 8  # rows that a sentence lists
+FEW_VALUES, ROWS_A_VALUE = 20, 10  # different values of a column of numbers that are few, if rows are so many for each
+MANY_UNDECIDED, RARE = 0.25, 0.1  # share of rows; probability of a number of clusters, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,16 +131,25 @@ class Reading:
         probabilities = np.clip(mean, 0.0, 1.0)
         probabilities[np.arange(len(mean)), self.labels] = np.clip(certainty, 0.0, 1.0)
         names = draws.target.names if draws.target is not None else None
+        certainty = np.clip(certainty, 0.0, 1.0)
+        numbers = {k + 1: float(p) for k, p in enumerate(of_numbers.mean)}
+        model = (
+            f" The model '{self.asked.scores[0].component}' is a close choice: see MODELS TIE." if self._ties() else ""
+        )
+        findings = [
+            *self._of_clusters(certainty, numbers),
+            *self._findings(grade, rank[self.labels], about, pairs is not None),
+        ]
         return Clustering(
             labels=rank[self.labels],
-            certainty=np.clip(certainty, 0.0, 1.0),
+            certainty=certainty,
             certainty_stderr=error,
             probabilities=probabilities[:, np.argsort(rank)],
-            n_clusters={k + 1: float(p) for k, p in enumerate(of_numbers.mean)},
+            n_clusters=numbers,
             n_clusters_stderr={k + 1: float(p) for k, p in enumerate(of_numbers.stderr)},
             grade=grade.name,
-            reason=grade.reason,
-            findings=self._findings(grade, rank[self.labels], about, pairs is not None),
+            reason=f"{grade.reason}{model}",
+            findings=findings,
             draws=draws,
             posterior=self.asked.posterior,
             loss=self.loss,
@@ -170,14 +182,15 @@ class Reading:
         disputed = np.flatnonzero(np.ptp(own, axis=0) > DISPUTED)
         count, names = len(self.labels), self.draws.names
         listed = ", ".join(str(names[i]) for i in disputed[:NAMED]) + (", ..." if len(disputed) > NAMED else "")
-        numbers = ", ".join(f"{k:.1f}" for k in seen.n_clusters.mean(axis=1))
+        numbers = [f"{k:.1f}" for k in seen.n_clusters.mean(axis=1)]
         rows = (
             f"they place {len(disputed):,} of {count:,} rows differently ({listed})"
             if len(disputed)
             else (f"they differ by {gap:.2g} in how often two rows are together")
         )
         begin = f"{len(seen.labels)} chains of {self.chains.steps:,} steps from different starts disagree"
-        return f"{begin}: {rows}, and have {numbers} clusters on average."
+        counts = f", and have {', '.join(numbers)} clusters on average" if len(set(numbers)) > 1 else ""
+        return f"{begin}: {rows}{counts}."
 
     def _pairs_apart(self, pilot: MeetingTimes | None) -> str:
         """Return that pairs which have not met are in different modes, in words; nothing if few or none are."""
@@ -194,7 +207,10 @@ class Reading:
         if far < MANY_APART * len(pilot.met):
             return ""
         pairs = f"{far} of {len(pilot.met)} pairs of coupled chains"
-        return f"Chains from different starts agree, but {pairs} stay far apart, as if there were several modes."
+        return (
+            f"Chains from different starts agree, but {pairs} stay far apart: there may be several quite different "
+            "clusterings that fit as well."
+        )
 
     def _findings(self, grade: Grade, labels: np.ndarray, about: Estimate, is_from_pairs: bool) -> list[Finding]:
         """Return what else there is to know: the model, the precision, columns that look like classes."""
@@ -208,7 +224,9 @@ class Reading:
             found.append(Finding(CAUTION, "Precision", text, "Raise effort."))
         kinds = self.asked.kinds
         if kinds is not None:
-            found += [Finding(NOTE, "A class", note) for note in reproduced_by(kinds.columns, labels)]
+            found += [
+                Finding(NOTE, "A class", f"{note.removesuffix('.')}.") for note in reproduced_by(kinds.columns, labels)
+            ]
         return found
 
     def _of_starts(self) -> list[Finding]:
@@ -229,13 +247,14 @@ class Reading:
 
     def _of_model(self) -> list[Finding]:
         """Return what the choice of the model leaves open: scores that are as good as equal, columns taken apart."""
-        scores, kinds, found = self.asked.scores, self.asked.kinds, []
-        if ties := [one for one in scores[1:] if scores[0].score - one.score < 2.0 * one.stderr]:
-            told = " and ".join(
-                f"{one.component} ({one.score - scores[0].score:.3f} +- {one.stderr:.3f})" for one in ties
+        kinds, found = self.asked.kinds, []
+        if ties := self._ties():
+            told = " and ".join(f"'{one.component}'" for one in ties)
+            text = (
+                f"'{self.asked.scores[0].component}' predicts rows left out best, but {told} "
+                "within two standard errors as well: it is a close choice, and another model may find other clusters."
             )
-            text = f"'{scores[0].component}' predicts rows best, but within two standard errors of others: {told}."
-            found.append(Finding(NOTE, "Models tie", text, f"Compare with component={ties[0].component!r}."))
+            found.append(Finding(CAUTION, "Models tie", text, f"Compare with component={ties[0].component!r}."))
         numbers = [] if kinds is None else [one for one in kinds.columns if one.kind == "number"]
         lacking = [one for one in numbers if one.n_missing]
         if lacking and len(numbers) > 1 and self.asked.component != "diagonal":
@@ -244,7 +263,34 @@ class Reading:
                 f"Columns of numbers with missing cells are taken for independent of others within clusters: {listed}."
             )
             found.append(Finding(NOTE, "Missing cells", text, "Leave such rows out for a full covariance."))
+        for one in numbers:
+            values = np.array(one.cells, dtype=np.float64)
+            different = len(np.unique(values[~np.isnan(values)]))
+            if different <= FEW_VALUES and len(values) >= ROWS_A_VALUE * different:
+                text = (
+                    f"'{one.name}' has only {different} different values, which are not normal: clusters may form "
+                    "around single values."
+                )
+                found.append(Finding(CAUTION, "Few values", text, "Take it as a category, or leave it out."))
         return found
+
+    def _ties(self) -> list[Any]:
+        """Return the scores of models that predict as well as the one that was chosen."""
+        first, *others = self.asked.scores or [None]
+        return [one for one in others if first.score - one.score < TIED * one.stderr]
+
+    def _of_clusters(self, certainty: np.ndarray, n_clusters: dict[int, float]) -> list[Finding]:
+        """Return that there are no clear clusters, if there are none."""
+        undecided, count = float(np.mean(certainty < UNDECIDED)), int(self.labels.max()) + 1
+        likely = max(n_clusters, key=lambda k: n_clusters[k])
+        if undecided > MANY_UNDECIDED:
+            text = f"{100.0 * undecided:.0f} % of the rows belong to no cluster with a probability above a half."
+        elif n_clusters.get(count, 0.0) < RARE * n_clusters[likely]:
+            text = f"Hardly any clustering that fits the data has as many clusters as this one, {count:,}."
+        else:
+            return []
+        text += " This answer is a compromise between clusterings that are quite different."
+        return [Finding(CAUTION, "No clear clusters", text, "Look at alternatives() and credible_ball().")]
 
 
 def answer_of(asked: Any, chains: OrdinaryChains, loss: str, seed: int) -> Reading:

@@ -176,13 +176,10 @@ def _listed(called: list[str], what: str) -> str:
 def _correlated(called: list[str], has_missing: bool) -> Finding:
     text = (
         f"Columns {_listed(called, 'pair')} are correlated within clusters, and the model takes them for independent. "
-        "It makes up for that with more clusters, so that the number of clusters, and how sure they are, may tell of "
-        "the model and not of groups in the data."
+        "It needs more clusters to describe them, so the number of clusters, and how certain they are, may come from "
+        "this assumption and not from groups in the data."
     )
-    full = (
-        "a full covariance (component 'full', NormalInverseWishart(); --component normal) or a shared one "
-        "('tied', TiedGaussian(); --component tied)"
-    )
+    full = "a full covariance ('full', or NormalInverseWishart()) or a shared one ('tied', or TiedGaussian())"
     if has_missing:
         advice = f"Leave out one of such columns, or leave out rows with missing cells and take {full}."
     else:

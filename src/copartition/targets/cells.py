@@ -82,6 +82,11 @@ class Cells:
         columns, numbers = [self._columns[j] for j in positions], [self._numbers[j] for j in positions]
         return Cells(columns, names, numbers, self._sure, self._first_row)
 
+    def copied(self) -> Cells:
+        """Return the same cells, whatever becomes of the arrays that they are from."""
+        columns = [column.copy() for column in self._columns]
+        return Cells(columns, self.keys, self._numbers, self._sure, self._first_row)
+
     def rows(self, here: slice) -> Cells:
         """Return some of the rows."""
         columns = [column.iloc[here] if hasattr(column, "iloc") else column[here] for column in self._columns]

@@ -198,7 +198,7 @@ class Mixture(Target):
                 f"component must be a Component such as {component_in_words(data)}, got {shorten(component)}."
             )
         cells: Any = cells_of(data) if component.takes_cells else _numbers("data", data)
-        self.cells = cells if isinstance(cells, Cells) else Cells(list(cells.T))
+        self.cells = (cells if isinstance(cells, Cells) else Cells(list(cells.T))).copied()
         self.shape = cells.shape
         self._names = getattr(cells, "keys", None)
         prepared = component.prepare(cells)

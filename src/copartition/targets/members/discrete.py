@@ -63,7 +63,7 @@ class AnswerColumn(CategoryColumn):
     def moments(self) -> list[Moments]:
         """Return the shares of 0 and 1, of which the latter is the mean."""
         yes = self.shares[:, 1]
-        return [Moments(yes, yes, self.shares)]
+        return [Moments(yes, yes * (1.0 - yes), self.shares)]
 
 
 class CountPrior(NamedTuple):
@@ -128,4 +128,4 @@ class CountColumn(Predictive):
         """Return the moments of the column."""
         rate = self.prior.rate + self.sizes
         mean = (self.prior.shape + self.totals) / rate
-        return [Moments(mean, mean**2 + mean * (1.0 + 1.0 / rate))]
+        return [Moments(mean, mean * (1.0 + 1.0 / rate))]

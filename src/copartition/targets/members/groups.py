@@ -13,7 +13,7 @@ class Moments(NamedTuple):
     """Of the cell of a new member in one column, for every cluster and for an empty one: see `Column`."""
 
     mean: np.ndarray
-    second: np.ndarray
+    variance: np.ndarray
     shares: np.ndarray | None = None
 
 

@@ -95,7 +95,7 @@ class NormalColumn(Predictive):
 
     def moments(self) -> list[Moments]:
         """Return the moments of the column."""
-        return [Moments(self.centre, self.centre**2 + self.variance)]
+        return [Moments(self.centre, self.variance)]
 
 
 class Normal(Elliptical):
@@ -134,5 +134,5 @@ class NormalRows(Predictive):
 
     def moments(self) -> list[Moments]:
         """Return the moments of every column."""
-        centre, second = self.clusters.centre, self.clusters.centre**2 + self.clusters.diagonals
-        return [Moments(*both) for both in zip(centre.T, second.T, strict=True)]
+        centre, variance = self.clusters.centre, self.clusters.diagonals
+        return [Moments(*both) for both in zip(centre.T, variance.T, strict=True)]

@@ -64,7 +64,7 @@ def moments_of(centre: np.ndarray, kappa: np.ndarray, delta: np.ndarray, psi: np
     """Return the moments in one column, where it has them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.where(delta > 2.0, psi * (kappa + 1.0) / (kappa * (delta - 2.0)), np.inf)
-    return Moments(np.where(delta > 1.0, centre, np.nan), centre**2 + variance)
+    return Moments(np.where(delta > 1.0, centre, np.nan), variance)
 
 
 class StudentColumn(Predictive):

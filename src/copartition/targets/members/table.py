@@ -24,10 +24,10 @@ class Column(NamedTuple):
     kind : {"number", "count", "category"}
     levels : list or None
         The categories; 0 and 1 for `Bernoulli`.
-    mean, second : float64 array (n_clusters + 1)
-        First and second moments in every cluster, and, at the end, in an empty one. Where a t distribution has no
-        variance (two degrees of freedom or less) the second moment is infinite, and where it has no mean (one or less;
-        clusters with members always have one) the mean is NaN. Both are NaN for categories other than 0 and 1.
+    mean, variance : float64 array (n_clusters + 1)
+        Mean and variance in every cluster, and, at the end, in an empty one. Where a t distribution has no variance
+        (two degrees of freedom or less) it is infinite here, and where it has no mean (one or less; clusters with
+        members always have one) the mean is NaN. Both are NaN for categories other than 0 and 1.
     shares : float64 array (n_clusters + 1, n_levels) or None
         The probabilities of categories.
     """
@@ -37,7 +37,7 @@ class Column(NamedTuple):
     kind: str
     levels: list[Any] | None
     mean: np.ndarray
-    second: np.ndarray
+    variance: np.ndarray
     shares: np.ndarray | None
 
 
