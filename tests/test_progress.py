@@ -15,7 +15,7 @@ from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.results import Outcomes
 from copartition.runs import progress, schedule
-from copartition.runs.pacing import Glance, Interrupted, Pause
+from copartition.runs.pacing import Interrupted, Pause
 from copartition.runs.pairs import pair_job
 from copartition.runs.replicates import Runner
 
@@ -42,13 +42,10 @@ def test_pairs_that_do_not_meet_are_talked_about_where_there_is_no_terminal(hast
         assert e.censored == 2
     else:
         assert cp.meeting_times(apart(), progress=True, **arguments).censored == 2
-    lines = [line for line in capfd.readouterr().err.splitlines() if "no pair has met" in line]
+    lines = [line for line in capfd.readouterr().err.splitlines() if "no pair of chains has met" in line]
     assert lines
-    sweeps, *distances = re.search(
-        r"up to ([\d,]+) coupled sweeps, apart by ([\d,]+)(?: to ([\d,]+))?", lines[-1]
-    ).groups()
+    (sweeps,) = re.search(r"after up to ([\d,]+) coupled sweeps", lines[-1]).groups()
     assert 0 < int(sweeps.replace(",", "")) <= 100_000
-    assert all(int(d.replace(",", "")) > 0 for d in distances if d)
     assert "max_sweeps" in lines[0]
     assert "0 of 2" in lines[0]
 
@@ -82,14 +79,14 @@ def test_what_has_no_room_beside_a_bar_is_said_above_it(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     bar = progress._TerminalBar("replicates")
-    hint = progress.slow_pairs([Glance(500, 70)], 6.0)
+    hint = progress.slow_pairs([500], 6.0)
     for second in range(60):
         now[0] = float(second)
         bar.show(3, 9, hint)
     bar.show(4, 9, "1.5 +- 0.1")
     bar.close()
     shown = " ".join(capsys.readouterr().err.split())
-    assert shown.count("no pair has met for 6 s") == 3  # at 0, 10 and 30 seconds
+    assert shown.count("no pair of chains has met for 6 s") == 3  # at 0, 10 and 30 seconds
     assert "1.5 +- 0.1" in shown
 
 
@@ -105,7 +102,7 @@ def test_monitor_talks_of_slow_pairs_only_after_a_while(monkeypatch):
             raise AssertionError
 
     pause = Pause()
-    pause.tell(Glance(120, 34))
+    pause.tell(120)
     monitor = progress.Monitor(Bar(), 9)
     monitor.add(2, "1.5 +- 0.1")
     now[0] = 4.0
@@ -113,7 +110,7 @@ def test_monitor_talks_of_slow_pairs_only_after_a_while(monkeypatch):
     assert shown[-1] == (2, "1.5 +- 0.1")
     now[0] = 8.0
     monitor.watch(pause)
-    assert "no pair has met for 8 s: 1 under way, up to 120 coupled sweeps, apart by 34 " in shown[-1][1]
+    assert "no pair of chains has met for 8 s; 1 under way, after up to 120 coupled sweeps" in shown[-1][1]
     pause.tell(None)
     monitor.watch(pause)
     assert shown[-1] == (2, "1.5 +- 0.1")
@@ -163,9 +160,9 @@ def test_a_pair_that_is_written_down_can_be_interrupted(monkeypatch, functional)
     for _ in range(3):
         runner.advance(30)
     assert runner.ended == 0
-    assert 60 <= runner.glance().sweeps <= 130
+    assert 60 <= runner.coupled_so_far() <= 130
     lines = sum(len(distances) for distances, _ in runner.diary)
-    assert lines - runner.glance().sweeps in (0, 1)  # the last one waits for Python's answer
+    assert lines - runner.coupled_so_far() in (0, 1)  # the last one waits for Python's answer
 
 
 def test_what_still_moves_is_shown_with_its_name():

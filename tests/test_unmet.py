@@ -23,7 +23,7 @@ from copartition.diagnostics.agreement import MODES, SLOW, adjusted_rand, agreem
 from copartition.diagnostics.findings import BAD, verdict_of
 from copartition.results import Course, Unmet
 from copartition.runs import following, patience, schedule
-from copartition.runs.pacing import Glance, Pause
+from copartition.runs.pacing import Pause
 from copartition.runs.replicates import Job, Settings
 from test_diagnostics import estimate_from
 from test_estimator import trajectory
@@ -279,8 +279,8 @@ def test_the_page_begins_with_it(tmp_path):
     cp.write_report(in_modes(), path)
     text = path.read_text(encoding="utf-8")
     first = text.index("did not meet: chains are in different modes.")
-    assert first < text.index("These numbers are biased") < text.index("The estimate</h2>")
-    assert text.index("ordinary averages</th>") < text.index("These numbers are biased")
+    assert first < text.index("The estimates are biased") < text.index("The estimate</h2>")
+    assert text.index("ordinary averages</th>") < text.index("The estimates are biased")
     assert re.search(r"<td>n_clusters</td><td>[\d.]+ ± [\d.e*\s-]+</td><td>[\d.]+ ± [\d.e-]+</td>", text)
     assert "different modes</td>" in text
     path = tmp_path / "slow.html"
@@ -346,10 +346,10 @@ def test_with_a_cap_nothing_is_said_before_the_end(hasty):
 def test_patience_knows_what_others_took_and_who_is_silent(monkeypatch):
     monkeypatch.setattr(patience, "SECONDS", 0.0)
     pause = Pause()
-    pause.tell(Glance(150, 10))
+    pause.tell(150)
     look = patience.Patience(lambda pause: None, [], lambda: np.full(20, 10.0))
     look(pause)  # 15 times as long as others
-    pause.tell(Glance(250, 10))
+    pause.tell(250)
     with pytest.warns(cp.SlowPairsWarning, match="1 of 1 pairs under way have not met after more than 200"):
         look(pause)
     look(pause)  # said once

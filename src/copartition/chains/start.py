@@ -156,7 +156,7 @@ def start_refusal(status: int, start: Beginning, n: int) -> ValueError:
     """Return the error for a start that stopped at point `n`."""
     if status == IMPOSSIBLE and start.is_random:
         name = next(name for name, number in RANDOM_STARTS.items() if number == start.labels.min())
-        return ValueError(f"init {name!r} came to point {n} when no cluster could take it; choose another start.")
+        return ValueError(f"init {name!r} found no cluster that could take point {n}; choose another start.")
     return refusal(status, n)
 
 

@@ -64,7 +64,7 @@ def network_options() -> list[Callable[..., Any]]:
         click.option(
             "--undirected",
             is_flag=True,
-            help="Of networks: forget the directions of a directed one; arrows there and back become two edges.",
+            help="Take a directed network as undirected; arrows in both directions count as two edges.",
         ),
     ]
 

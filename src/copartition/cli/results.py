@@ -48,7 +48,7 @@ def report(run: str, output: str, title: str | None, functionals: tuple[str, ...
 @click.option("--pairs", "what", flag_value="pairs", help="A row a pair of points, how often they are together.")
 @click.option("--partitions", "what", flag_value="partitions", help="A row a partition that was kept, with its weight.")
 def export(run: str, output: str, what: str | None) -> None:
-    """Write the replicates of a run, or what they come to, to a file for other programs.
+    """Write the replicates of a run, or its estimates, to a file for other programs.
 
     RUN is the file that was given to copartition estimate as --store, finished or not. Points go by their names, or
     by the numbers of their rows from 0 on where two names are the same. Clusters of a table have all columns of its

@@ -1,4 +1,4 @@
-"""What a kernel that runs replicates works on: their settings, the one at hand, and what all of them came to."""
+"""What a kernel that runs replicates works on: their settings, the one at hand, and the results of all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Times(State):
 
 
 class Tally(State):
-    """What one replicate has come to so far.
+    """The state of one replicate so far.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Question(State):
 
 
 class Batch(State):
-    """Replicates that a kernel runs one after another, and what they came to.
+    """Replicates that a kernel runs one after another, and their results.
 
     Attributes
     ----------

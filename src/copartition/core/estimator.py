@@ -205,7 +205,7 @@ def advance_replicate(hooks, pair, stepper, coupled, functionals, batch, limit):
 
 @outline
 def end_replicate(batch):
-    """Write down what the replicate came to, and move on to the next."""
+    """Write down the result of the replicate, and move on to the next."""
     b = batch
     i = b.ended[0]
     kept = b.times.horizon - b.times.burn_in + 1

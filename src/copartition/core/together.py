@@ -56,10 +56,10 @@ def count_stretch(labels, weights, once, i, begin, end, counts, weighted):
 
 @kernel(void(Counting, int64, int64, narrow1, int64, short1, narrow1))
 def count_pairs(counting, first, last, partial, goes_on, counts, weighted):
-    """Count the pairs whose first point is `first` to ``last - 1`` and add what they come to.
+    """Count the pairs whose first point is `first` to ``last - 1`` and add them up.
 
     Pairs are numbered row by row. Where a replicate has more clusterings than are held at a time, what the earlier ones
-    came to is in `partial` (of length 0 otherwise), and is added there again if the replicate `goes_on`.
+    gave is in `partial` (of length 0 otherwise), and is added there again if the replicate `goes_on`.
     """
     labels, weights, once = counting.labels, counting.weights, counting.once[0]
     totals, squares = counting.totals, counting.squares

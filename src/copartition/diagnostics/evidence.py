@@ -32,7 +32,7 @@ class Evidence(Displayed):
         ``"coupled"``: without bias, from coupled chains at random powers of the likelihood. ``"smc"``: sequential Monte
         Carlo over the points; the evidence is without bias, its log is not quite.
     values : float64 array
-        What each replicate came to: estimates whose mean is `mean`; of ``"smc"`` the log evidence of each repetition.
+        The estimate of each replicate, of which `mean` is the mean; of ``"smc"`` the log evidence of each repetition.
     betas : float64 array
         The power at which each replicate ran; of ``"smc"`` none.
     freedom : float

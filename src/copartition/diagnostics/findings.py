@@ -38,12 +38,12 @@ GOOD, NOTE, CAUTION, MISFIT, DOUBT, BAD, OPEN = LEVELS = ("good", "note", "cauti
 HEADLINES = {
     GOOD: "Monte Carlo error is under control for this model.",
     NOTE: "Monte Carlo error is under control for this model, but no single clustering stands for its posterior.",
-    CAUTION: "These numbers are unbiased for this model, but their error is rough, or larger than it need be.",
-    MISFIT: "The model does not suit these data: clusters may tell of the model, not of the data.",
-    DOUBT: "These numbers may describe only a part of the posterior, or the place where the chains started: compare "
-    "with another start and another seed.",
-    BAD: "These numbers are biased: do not rely on them.",
-    OPEN: "There is no answer yet: these numbers are far too uncertain to be used.",
+    CAUTION: "The estimates are unbiased for this model, but standard errors are rough, or larger than they need be.",
+    MISFIT: "The model does not fit these data: clusters may come from its assumptions, not from groups in the data.",
+    DOUBT: "The estimates may describe only a part of the posterior, where the chains started: compare with another "
+    "start and another seed.",
+    BAD: "The estimates are biased: do not rely on them.",
+    OPEN: "There is no answer yet: the estimates are far too uncertain to be used.",
 }
 NO_ANSWER = HEADLINES[OPEN]
 
@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All findings, and what they come to.
+    """All findings, and the verdict that follows from them.
 
     Attributes
     ----------
@@ -119,7 +119,14 @@ def findings_of(e: Replicates, clusters: Sequence[Consensus] = ()) -> list[Findi
     if len(e.values) == 0:
         return [Finding(CAUTION, "No replicates", "There is no replicate yet.", "Run more replicates.")]
     if e.made_by.get("ordinary"):
-        return [Finding(BAD, "Ordinary MCMC", "chains still remember their start.", "Use it for comparison only.")]
+        return [
+            Finding(
+                BAD,
+                "Ordinary MCMC",
+                "These averages are of ordinary chains, which still depend on where they started.",
+                "Use it for comparison only.",
+            )
+        ]
     late = e.sweeps_to_meet > e.made_by["settings"]["burn_in"]
     look = _look(e)
     found = [*_open(e), *_meetings(e), *look, *_quick(e, look), *_model(e)]
@@ -269,7 +276,11 @@ def _quick(e: Replicates, look: Sequence[Finding]) -> list[Finding]:
     if not sentence or any(finding.level == DOUBT for finding in look):
         return []
     if _is_backed(look):
-        return [Finding(GOOD, "Quick meetings", f"{sentence} It is the chains from other starts that speak for it.")]
+        return [
+            Finding(
+                GOOD, "Quick meetings", f"{sentence} Chains from other starts agree, which is why it can be trusted."
+            )
+        ]
     other = "one_cluster" if "sequential" in str(e.made_by.get("init")) else "sequential"
     advice = (
         f"Start elsewhere (init={other!r}), with another seed, and compare the answers; or let copartition tune choose "
@@ -290,7 +301,7 @@ def _constant(e: Replicates, look: Sequence[Finding]) -> list[Finding]:
     if not count:
         return []
     more = f" and {count - 1:,} more" if count > 1 else ""
-    text = f"All replicates gave the same value of {names[0]}{more}, which shows no error, not that there is none."
+    text = f"All replicates gave the same value of {names[0]}{more}: the error is unknown, not zero."
     return [Finding(DOUBT, "No spread", text, "Compare with another init and another seed.")]
 
 

@@ -1,4 +1,4 @@
-"""What a look for hidden modes came to: where ordinary chains live, where tempered ones do, and whether that differs.
+"""The result of a look for hidden modes: where ordinary chains live, where tempered ones do, and whether that differs.
 
 **The rule.** Of every chain the second half counts. Two chains differ by a *gap*: of their mean log densities, and of
 their co-clustering (the mean absolute difference of how often two points are together). The two halves of what counts
@@ -102,7 +102,7 @@ class Gaps:
 
 @dataclass(frozen=True, repr=False)
 class Modes(Displayed):
-    """What a look for hidden modes came to; see `copartition.find_modes`.
+    """The result of a look for hidden modes; see `copartition.find_modes`.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ S is 20 times the burn-in of the step that has the longest; for more than a hund
 Where pairs take long to meet, no chains are run to compare: they mix slowly, and S is in proportion to the sweeps to
 meet. The step with the least sum is taken, the cheapest one unless another saves a tenth, because a pilot does not know
 it better. Replicates must not become too long: a step with which pairs need more than ten times the work to meet is not
-taken. Nor is one whose chains come to other averages than those of the first. Costs are counted, not timed, so that the
+taken. Nor is one whose chains have other averages than those of the first. Costs are counted, not timed, so that the
 choice is the same everywhere.
 """
 
@@ -114,7 +114,7 @@ class Tuned(Displayed):
     reasons : list of str
         Why these settings, in sentences.
     modes : Modes, optional
-        What a look for hidden modes came to, if there was one.
+        The result of a look for hidden modes, if there was one.
 
     Examples
     --------

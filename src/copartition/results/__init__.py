@@ -1,4 +1,4 @@
-"""What a run came to, as plain data, and the file that keeps it."""
+"""The results of a run as plain data, and the file that keeps them."""
 
 from copartition.results.draws import Draws
 from copartition.results.meeting import MeetingTimes

@@ -1,4 +1,4 @@
-"""What ordinary chains came to, as plain data."""
+"""The draws of ordinary chains, as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicates: what a run of the unbiased estimator came to, as plain data."""
+"""Replicates: the results of a run of the unbiased estimator, as plain data."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, sums: Sums, count: int, description: dict[str, Any], unit: int | None = None) -> Moments:
-        """Return what sums over so many replicates come to; uses up the sums, and takes no more room than they did.
+        """Return means and standard errors from sums over so many replicates; uses up the sums, in the room they have.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Replicates(Displayed):
 
     @property
     def streamed(self) -> list[str]:
-        """Names of the functionals whose values were not kept, replicate by replicate: only what they come to."""
+        """Names of the functionals of which only sums over replicates were kept."""
         return [about["name"] for about in self.functionals if about.get("streamed")]
 
     def all_values(self, why: str) -> np.ndarray:

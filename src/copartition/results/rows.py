@@ -1,4 +1,4 @@
-"""The rows of a store: every one has a checksum, and a tally tells how many there are and what their checksums come to.
+"""The rows of a store: every one has a checksum, and a tally tells how many there are and the sum of their checksums.
 
 A checksum is that of the table's name, of all cells, the key included, and of the run: a flipped bit, a row in the
 place of another and a row of another run are found out. That a row is gone the others cannot tell; the tally does: for

@@ -124,7 +124,7 @@ class Sums:
                 yield bounds[k], bounds[k + 1]
 
     def add(self, whole: np.ndarray, begin: int) -> None:
-        """Add what a replicate came to, as `whole_numbers` returns it, to the components from `begin` on."""
+        """Add the values of a replicate, as `whole_numbers` returns them, to the components from `begin` on."""
         bounds = np.linspace(0, len(whole), min(STRETCHES, max(1, len(whole) // CHUNK)) + 1).astype(np.int64)
         for a, b in self.stretches(bounds.tolist(), 0):
             self.totals[begin + a : begin + b] += whole[a:b]
@@ -153,7 +153,7 @@ class Sums:
 
 
 def whole_numbers(total: np.ndarray) -> np.ndarray:
-    """Return what a replicate came to, whole numbers but for rounding, as such; or refuse it."""
+    """Return the values of a replicate as whole numbers, if that is what they are but for rounding; or refuse them."""
     rounded = np.rint(total)
     with np.errstate(invalid="ignore"):  # of what is infinite
         is_whole = np.all(np.abs(total - rounded) < NEARLY)
@@ -165,7 +165,7 @@ def whole_numbers(total: np.ndarray) -> np.ndarray:
 
 
 def _check_squares(squares: np.ndarray) -> None:
-    """Refuse sums of squares that have just outgrown their 64 bits: two that fit come to less than nothing then."""
+    """Refuse sums of squares that have just outgrown their 64 bits: the sum of two is negative then."""
     if len(squares) and squares.min() < 0:
         raise ValueError(f"the squares of the values of a functional have become {TOO_LARGE}")
 

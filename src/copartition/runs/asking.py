@@ -54,7 +54,7 @@ def labels_alone(n_points: int, names: list[Any] | None) -> Target:
 
 
 class Answers(NamedTuple):
-    """What the partitions of some replicates come to.
+    """Averages over the partitions of some replicates.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class Question:
         return np.add.reduceat(weights[:, None] * values, first[:-1], axis=0)
 
     def _add(self, totals: np.ndarray, sums: Sums) -> None:
-        """Add what replicates come to to the sums."""
+        """Add the values of replicates to the sums."""
         divisors = self.functional.divisors
         for total in totals:
             whole = whole_numbers(total if divisors is None else total * divisors)
@@ -219,7 +219,7 @@ class Question:
 def expectations(
     run: Replicates, target: Target | None, wanted: Sequence[Any], executor: int | None, progress: bool
 ) -> Estimate:
-    """Return what the partitions of a run come to for some functionals; see `WeightedPartitions.expect`.
+    """Return the expectations of some functionals from the partitions of a run; see `WeightedPartitions.expect`.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def _without_rare(values: np.ndarray, looked_up: np.ndarray) -> np.ndarray:
     """Return values with the spread taken away from components that are the same wherever they are looked up.
 
     The conditional distribution of single points tells what such a component would be next to the partitions that are
-    there, to many digits. What it would be in others, which no replicate has come to, it does not tell, and its spread
+    there, to many digits. What it would be in others, which no replicate has visited, it does not tell, and its spread
     between replicates would be taken for an error that it is not. The mean stays; that nothing is known of its error is
     then said as it is said of every component that is the same in all replicates.
     """

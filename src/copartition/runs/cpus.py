@@ -21,7 +21,7 @@ def cpu_count() -> int:
 
 
 def _quota() -> float | None:
-    """Return the processors that the quotas of this process come to (cgroup version 2, then version 1), if any."""
+    """Return the processors that the quotas of this process allow (cgroup version 2, then version 1), if any."""
     quotas = [_read(folder / "cpu.max") for folder in groups()]
     quotas.append(_read(CGROUP / "cpu/cpu.cfs_quota_us", CGROUP / "cpu/cpu.cfs_period_us"))
     return min((quota for quota in quotas if quota is not None), default=None)

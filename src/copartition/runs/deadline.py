@@ -144,7 +144,7 @@ def estimate_within(
 
 
 class _Shift(NamedTuple):
-    """What one worker came to; `completed` counts the replicates that it completed in time."""
+    """The result of one worker; `completed` counts the replicates that it completed in time."""
 
     value: np.ndarray
     meeting_time: int
@@ -221,7 +221,7 @@ def _run_until(
         if isinstance(deadline, Sweeps) and may_stop:
             limit = max(1, deadline.count - spent - runner.sweeps)
         runner.advance(chunks.next(limit))
-        pause.tell(runner.glance())
+        pause.tell(runner.coupled_so_far())
         if may_stop and runner.ended == 0 and _passed(deadline, begin, spent + runner.sweeps):
             pause.tell(None)
             return True

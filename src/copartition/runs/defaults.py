@@ -42,7 +42,7 @@ UPDATES_OF_TRIAL = 200_000  # updates of points in each half of the trial, at mo
 
 REMEMBERED = 8  # targets
 
-# What "auto" came to, and lists of near points, by the fingerprint and the promise of the target.
+# What "auto" was resolved to, and lists of near points, by the fingerprint and the promise of the target.
 _chosen: dict[tuple[str, bool], int] = {}
 _partners: dict[tuple[str, bool], np.ndarray] = {}
 _dealt_out: dict[tuple[str, bool], float] = {}

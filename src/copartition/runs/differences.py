@@ -19,7 +19,7 @@ from copartition.core.records import number
 from copartition.core.room import grown_pair
 from copartition.core.state import PLACE, STEPS
 from copartition.functionals import Functional, arranged, evaluate_at
-from copartition.runs.pacing import Chunks, Glance, Pause
+from copartition.runs.pacing import Chunks, Pause
 from copartition.targets.base import Target
 
 
@@ -133,15 +133,15 @@ class PairRunner:
             while d.ended[0] < len(d.begins):
                 pause()
                 self._advance(self._chunks.next(1 << 40))
-                pause.tell(self._glance())
+                pause.tell(self._so_far())
         finally:
             pause.tell(None)
         return Sums(d.at_x, d.at_y, d.totals, d.steps, d.met == 1, self._seconds)
 
-    def _glance(self) -> Glance | None:
+    def _so_far(self) -> int | None:
         """Return what the pair at hand is doing."""
         d = self._differences
-        return Glance(int(d.progress[STEPS]), int(self._pair.distance[0])) if d.has_begun[0] else None
+        return int(d.progress[STEPS]) if d.has_begun[0] else None
 
     def _advance(self, sweeps: int) -> None:
         """Go on for about so many coupled steps."""

@@ -82,8 +82,8 @@ def estimate(
         Run until the standard errors of all components are this small.
     target_relative : float, optional
         Run until the standard errors of all components are at most this times the largest mean of their functional
-        (so that components close to 0 do not keep the run going; one whose largest mean is 0 has no end but that
-        of `replicates`).
+        (so that components close to 0 do not keep the run going). Where the largest mean is 0, the run ends only
+        after `replicates`.
     settings : Tuned or "auto", optional
         What `tune` recommends for `step`, `burn_in`, `min_sweeps`, `lag` and `init`; ``"auto"`` runs the pilot here, or
         takes the settings of the run in `store`, if there is one. An argument that is given as well wins.

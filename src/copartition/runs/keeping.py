@@ -130,7 +130,7 @@ class Kept:
         return range(count) if not len(there) else np.setdiff1d(np.arange(count), there).tolist()
 
     def add(self, results: Outcomes) -> None:
-        """Take in what a batch came to."""
+        """Take in the results of a batch."""
         if self.sums is None:
             if self.store is not None:
                 self.store.append(results)

@@ -6,28 +6,12 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 SECONDS_A_CALL = 0.05
 
 
 class Interrupted(Exception):
     """Raised inside a piece of work when the run that it belongs to was given up."""
-
-
-class Glance(NamedTuple):
-    """What a pair of chains that has not met is doing.
-
-    Attributes
-    ----------
-    sweeps : int
-        Coupled sweeps so far.
-    distance : int
-        Hamming distance of the two partitions now.
-    """
-
-    sweeps: int
-    distance: int
 
 
 class Pause:
@@ -38,7 +22,7 @@ class Pause:
 
     def __init__(self) -> None:
         self._given_up = threading.Event()
-        self._seen: dict[int, Glance] = {}
+        self._seen: dict[int, int] = {}
 
     def __call__(self) -> None:
         """Raise `Interrupted` if the run has been given up."""
@@ -49,16 +33,16 @@ class Pause:
         """Ask all work to stop at its next pause."""
         self._given_up.set()
 
-    def tell(self, glance: Glance | None) -> None:
-        """Say what the pair at hand is doing; None once it has met."""
-        if glance is None:
+    def tell(self, sweeps: int | None) -> None:
+        """Say how many coupled sweeps the pair at hand has made; None once it has met."""
+        if sweeps is None:
             self._seen.pop(threading.get_ident(), None)
         else:
-            self._seen[threading.get_ident()] = glance
+            self._seen[threading.get_ident()] = sweeps
 
     @property
-    def under_way(self) -> list[Glance]:
-        """What the pairs that are under way and have not met are doing."""
+    def under_way(self) -> list[int]:
+        """The coupled sweeps that pairs under way, which have not met, have made so far."""
         return list(self._seen.values())
 
 

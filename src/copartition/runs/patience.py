@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from copartition.core.announcing import compiling
-from copartition.runs.pacing import Glance, Pause
+from copartition.runs.pacing import Pause
 
 SECONDS = 30.0  # that slow pairs are under way before it is said
 SILENCE = 60.0  # seconds without anything that ends, where nobody sees what pairs are doing
@@ -93,9 +93,9 @@ class Patience:
                 stacklevel=4,
             )
 
-    def _slow(self, under_way: list[Glance], now: float) -> str:
+    def _slow(self, under_way: list[int], now: float) -> str:
         """Return what is to be said of pairs that can be seen."""
-        slow = [glance.sweeps for glance in under_way if glance.sweeps > TIMES]
+        slow = [sweeps for sweeps in under_way if sweeps > TIMES]
         limit = self._limit() if slow else 0.0
         slow = [sweeps for sweeps in slow if sweeps > limit]
         if not slow:

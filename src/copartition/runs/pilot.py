@@ -113,7 +113,7 @@ def tune(
     pairs : int
         The most pairs of the last and largest part of the pilot; fewer if the run to 1 % is short.
     processors : int
-        How many there are going to be: few are best off with long replicates, hundreds with short ones.
+        How many processors the run will have. With a few, long replicates are best; with hundreds, short ones.
     step : Step, optional
     coupling, split_merge
         See `meeting_times`. Parts of the step that are named are not tried otherwise, and where the coupling is, none.
@@ -300,7 +300,7 @@ class _Pilot:
             if all(averages_agree(a, b) for a, b in zip(first, draws, strict=True)):
                 self.trials.append(trial._replace(variances=tuple(compared_variance(one) for one in draws)))
             else:
-                self.refused.append((trial.candidate, "chains come to other averages"))
+                self.refused.append((trial.candidate, "chains have other averages"))
 
     # --- how long ----------------------------------------------------------------------------------------------------
 

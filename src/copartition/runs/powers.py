@@ -14,7 +14,7 @@ from copartition.chains.start import Beginning, start_chain
 from copartition.core.random import stream
 from copartition.diagnostics.powers import Curve, Node
 from copartition.partition import canonical
-from copartition.runs.pacing import Glance, Pause
+from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, Pieces, run_all
 from copartition.runs.replicates import Job, Runner, Settings
 
@@ -67,9 +67,9 @@ class Limited(Pause):
         if time.thread_time() > self._end:
             raise OutOfTime
 
-    def tell(self, glance: Glance | None) -> None:
-        """Say what the pair at hand is doing."""
-        self._pause.tell(glance)
+    def tell(self, sweeps: int | None) -> None:
+        """Say how many coupled sweeps the pair at hand has made."""
+        self._pause.tell(sweeps)
 
 
 class Starts(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 from copartition.core.announcing import in_notebook
 from copartition.display import rounded
 from copartition.results import Outcomes
-from copartition.runs.pacing import Glance, Pause
+from copartition.runs.pacing import Pause
 from copartition.validation import flag
 
 PATIENCE = 5.0  # seconds without a piece that ends, after which it is said what pairs are doing
@@ -121,16 +121,13 @@ class Monitor:
         self._bar.show(self._done, self.total, hint or self._note)
 
 
-def slow_pairs(under_way: list[Glance], silence: float) -> str:
+def slow_pairs(under_way: list[int], silence: float) -> str:
     """Return what pairs that have not met for a while are doing, and what can be done about it."""
     if not under_way:
         return ""
-    distances = sorted(glance.distance for glance in under_way)
-    apart = f"{distances[0]:,}" if len(under_way) == 1 else f"{distances[0]:,} to {distances[-1]:,}"
-    most = max(glance.sweeps for glance in under_way)
     return (
-        f"no pair has met for {silence:.0f} s: {len(under_way)} under way, up to {most:,} coupled sweeps, apart by "
-        f"{apart} (Hamming). Try more split_merge moves or another init; max_sweeps caps them (then biased)"
+        f"no pair of chains has met for {silence:.0f} s; {len(under_way)} under way, after up to {max(under_way):,} "
+        "coupled sweeps. More split_merge moves or another init may help; max_sweeps ends them (then there is a bias)"
     )
 
 

@@ -44,7 +44,7 @@ from copartition.results import Outcomes
 from copartition.results.sums import Row, Sums, whole_numbers
 from copartition.results.unmet import MOST_KEPT, Unmet
 from copartition.runs.atoms import Keeper
-from copartition.runs.pacing import Chunks, Glance, Interrupted, Pause
+from copartition.runs.pacing import Chunks, Interrupted, Pause
 from copartition.runs.streaming import Arrangement, Gatherer
 from copartition.targets.base import Target
 
@@ -268,17 +268,16 @@ class Runner:
             while self.ended < len(self.indices):
                 pause()
                 self.advance(chunks.next(1 << 40))
-                pause.tell(self.glance())
+                pause.tell(self.coupled_so_far())
         finally:
             pause.tell(None)
 
-    def glance(self) -> Glance | None:
-        """Return what the pair at hand is doing, unless it has met or its chains do not run together yet."""
+    def coupled_so_far(self) -> int | None:
+        """Return the coupled sweeps of the pair at hand, unless it has met or its chains do not run together yet."""
         sweeps = int(self._batch.tally.time[0]) - self.job.settings.lag
-        distance = int(self._pair.distance[0])
         if not self._batch.has_begun[0] or sweeps < 0 or self._batch.tally.stage[0] > TOGETHER:
             return None
-        return Glance(sweeps, distance)
+        return sweeps
 
     def outcomes(self) -> Outcomes:
         """Return the outcomes of the replicates that have ended."""
@@ -331,7 +330,7 @@ class Runner:
             self._batch = self._batch._replace(stops=NEVER)
 
     def _add_to_sums(self, i: int, sums: Sums) -> None:
-        """Add to the sums what replicate i, which has just ended, came to."""
+        """Add the values of replicate i, which has just ended, to the sums."""
         job, batch, begin = self.job, self._batch, time.thread_time()
         if not np.isfinite(batch.values[i]).all():
             raise ValueError(_complaint(batch.values[i]))

@@ -1,7 +1,7 @@
 """Many pieces of work in batches: large enough that shipping them costs nothing, small enough that little is lost.
 
 Whoever hands out work for thousands of workers must not be the one they all wait for. So it looks at how busy it is
-itself: batches grow until handing them out and taking them in is a tenth of its time. What replicates come to does not
+itself: batches grow until handing them out and taking them in is a tenth of its time. The results of replicates do not
 depend on it.
 """
 
@@ -60,14 +60,14 @@ def _all_of(ended: SimpleQueue[Future[Any]]) -> list[Future[Any]]:
 
 
 class Schedule:
-    """Hands out pieces of work to workers and takes in what they came to.
+    """Hands out pieces of work to workers and takes in their results.
 
     Parameters
     ----------
     indices : sequence of int
         The pieces to be done.
     keep : callable
-        Gets what each batch came to as it ends.
+        Gets the result of each batch as it ends.
     watch : callable
         Is called every second or so while work is under way.
     seconds : float

@@ -35,7 +35,7 @@ class Task(Protocol):
     """Work that can be done piece by piece."""
 
     def run(self, indices: Sequence[int], pause: Pause) -> tuple[Any, Any]:
-        """Do some pieces; return what they came to, with their ``indices`` and ``seconds``, and a failure if any."""
+        """Do some pieces; return their results, with their ``indices`` and ``seconds``, and a failure if any."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Workers:
     count : int
         How many batches run at a time.
     submit : callable
-        Takes the numbers of some pieces, returns a future of what they came to.
+        Takes the numbers of some pieces, returns a future of their results.
     pause : Pause
         By which work in threads of this process can be stopped and looked at.
     are_threads : bool

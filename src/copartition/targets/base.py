@@ -66,7 +66,7 @@ class Target(Displayed):
     log_constant : float, default 0
         What `log_predictive` leaves out of the log density of a point, the same for all points and clusters.
     log_total : float, optional
-        The same for all data, where that is not as often as there are points: cells may be missing.
+        The same for all points together, where it differs between points, as it does with missing cells.
     copy : bool, default True
         Copy `points`; without, nobody may change them any more.
     known : array, optional

@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
     log_constant : float, default 0
         What the function leaves out of the log density of a point, the same for all points and clusters.
     log_total : float, optional
-        The same for all data, where that is not as often as there are points: cells may be missing.
+        The same for all points together, where it differs between points, as it does with missing cells.
     summed : int, optional
         How many columns of `points`, from the first on, are summed over clusters; all if left out.
     keeping : Keeping, optional
