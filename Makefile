@@ -2,7 +2,7 @@
 # make test      formatter check, linter, type checker, all tests, and coverage of the kernels in plain Python
 # make test-long the statistical tests that take longer, whose smaller versions are in make test; writes docs/evidence.md
 # make docs      the documentation site into out/docs, its tutorials and gallery executed, links and pages tested
-# make run       the main job: every figure of the paper into out/paper, with a page, in ten minutes or less
+# make run       the main job: every figure of the paper into out/paper, with a page, in five minutes or less
 # make evidence  statistical evidence that takes longer than tests may, written to pages in docs/
 # make bench     speed, as ratios within one run, written to benchmarks/RESULTS.md
 # make test-versions  the tests on every Python that is found (3.11 to 3.13), with the oldest and the newest packages;
@@ -62,7 +62,7 @@ $(MATHJAX): docs/package.json
 	touch $(MATHJAX)
 
 run: $(READY)
-	$(BIN)/copartition paper all --out out/paper $(if $(CELLS),--cells $(CELLS))
+	$(BIN)/python -m reproduction all --out out/paper $(if $(CELLS),--cells $(CELLS))
 
 evidence: $(READY)
 	$(BIN)/python evidence/run.py

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from matplotlib.collections import LineCollection
 
 SEEN_BY = {
     "all": np.eye(3),
@@ -62,3 +63,17 @@ def nearest(colors):
 def least_step(colors):
     """The least difference of lightness of any two colours."""
     return float(np.diff(np.sort(lightness(colors))).min())
+
+
+def series_of(ax):
+    """What the legend tells apart, each with its colour and with what is left of it in grey."""
+    found = []
+    for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
+        line = handle.lines[0] if hasattr(handle, "lines") else handle  # of an errorbar
+        color = line.get_color() if hasattr(line, "get_color") else line.get_edgecolor()
+        if isinstance(handle, LineCollection):
+            color = handle.get_color()[0]
+        dashes = getattr(line, "_unscaled_dash_pattern", line.get_linestyle())  # lines call all of their own "--"
+        pattern = str(dashes), str(line.get_marker() if hasattr(line, "get_marker") else "")
+        found.append((text, color, pattern))
+    return found

@@ -88,20 +88,5 @@ def estimate_within(executor, **more):
     return {"bits": [e.values, e.completed, e.sweeps, e.meeting_times], "seconds": e.seconds}
 
 
-def sample_within(executor, **more):
-    e = cp.sample_within(
-        target(),
-        BOTH[1],
-        workers=12,
-        deadline=cp.Sweeps(40),
-        burn_in=3,
-        split_merge=1,
-        seed=4,
-        executor=executor,
-        **more,
-    )
-    return {"bits": [e.values, e.sweeps], "seconds": e.seconds}
-
-
-EVERY = (estimate, draw, asymptotic_variance, capped, meeting_times, sample, tune, estimate_within, sample_within)
+EVERY = (estimate, draw, asymptotic_variance, capped, meeting_times, sample, tune, estimate_within)
 RUNS = {f.__name__: f for f in EVERY}

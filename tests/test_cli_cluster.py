@@ -60,7 +60,7 @@ def test_it_is_the_first_command_and_a_person_is_told_what_to_try():
     done = CliRunner().invoke(main, ["--help"])
     lines = done.output.splitlines()
     listed = [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]]
-    assert listed == ["cluster", "estimate", "ask", "report", "export", "compare", "tune", "meet", "cells", "paper"]
+    assert listed == ["cluster", "estimate", "ask", "report", "export", "compare", "tune", "meet"]
     assert lines[2].strip().startswith("Find the clusters of a table or a network")
     assert "First try: copartition cluster --example faithful" in done.output
     assert "First try: copartition cluster --example faithful" in call("--help").output

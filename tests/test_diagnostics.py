@@ -170,7 +170,7 @@ def made_up():
     heavy = values.copy()
     heavy[:3] += 50.0
     good = estimate_from(values, sweeps=np.full(500, 105))
-    ordinary = changed(good, made_by=good.made_by | {"ordinary": True, "deadline": "Sweeps(count=9)"})
+    ordinary = changed(good, made_by=good.made_by | {"ordinary": True})
     missed = changed(good, made_by=good.made_by | {"precision": {"reached": False}})
     return {
         "good": (good, []),

@@ -59,7 +59,7 @@ def test_extras_bring_what_the_sentences_say():
 
 def test_importing_the_package_imports_none_of_them():
     program = (
-        "import sys, copartition.cli, copartition.paper; from copartition.extras import PACKAGES;"
+        "import sys, copartition.cli; from copartition.extras import PACKAGES;"
         "print([name for name in PACKAGES if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -67,11 +67,11 @@ def test_importing_the_package_imports_none_of_them():
 
 
 def test_a_package_that_is_there_and_broken_speaks_for_itself(tmp_path, monkeypatch):
-    (tmp_path / "pooch.py").write_text("import no_such_module_anywhere")
+    (tmp_path / "openpyxl.py").write_text("import no_such_module_anywhere")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "pooch", raising=False)
+    monkeypatch.delitem(sys.modules, "openpyxl", raising=False)
     with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere") as caught:
-        needed("pooch", by="fetch")
+        needed("openpyxl", by="A table")
     assert not isinstance(caught.value, MissingPackageError)
 
 
@@ -95,7 +95,7 @@ CALLS = [
     ("pyarrow", "{folder}/a.parquet", lambda e, p: datasets.read_table(file_of(p, "a.parquet"))),
     ("openpyxl", "{folder}/a.xlsx", lambda e, p: datasets.read_table(file_of(p, "a.xlsx"))),
     ("networkx", "{folder}/a.edges", lambda e, p: datasets.read_network(graph_of(p))),
-    ("anndata", "{folder}/a.h5ad", lambda e, p: datasets.read_counts(file_of(p, "a.h5ad"))),
+    ("anndata", "{folder}/a.h5ad", lambda e, p: datasets.read_annotated(file_of(p, "a.h5ad"))),
     ("matplotlib", "A picture", lambda e, p: cp.plots.running(e)),
     ("matplotlib", "A report", lambda e, p: cp.write_report(e, p / "a.html")),
 ]
@@ -124,11 +124,9 @@ COMMANDS = [
     ("pyarrow", "{folder}/a.parquet", "estimate {folder}/a.parquet"),
     ("h5netcdf", "{folder}/a.nc", "export {store} -o {folder}/a.nc"),
     ("networkx", "{folder}/a.edges", "estimate {folder}/a.edges"),
-    ("anndata", "{folder}/a.h5ad", "cells {folder}/a.h5ad -o {folder}/a.csv"),
+    ("anndata", "{folder}/a.h5ad", "cluster {folder}/a.h5ad"),
     ("distributed", "--dask", "estimate --example galaxies --component normal --dask localhost:1"),
     ("matplotlib", "A report", "report {store} -o {folder}/a.html"),
-    ("matplotlib", "The paper", "paper figure1 --tiny --out {folder}/out"),
-    ("pooch", "fetch", "paper fetch"),
 ]
 
 

@@ -44,8 +44,8 @@ with ThreadPoolExecutor(1) as pool:
         "start of a sample": lambda: cp.sample(target, cp.n_clusters(), init=cp.Start(sweeps=many), executor=1),
         "tune": lambda: cp.tune(target, cp.n_clusters(), split_merge=many, executor=1),
         "modes": lambda: cp.find_modes(target, step=cp.Step("path", many), executor=1),
-        "deadline": lambda: cp.sample_within(
-            target, cp.n_clusters(), workers=1, deadline=cp.Sweeps(5), split_merge=many, executor=1
+        "deadline": lambda: cp.estimate_within(
+            target, cp.n_clusters(), workers=1, deadline=cp.Sweeps(5), split_merge=many, executor=1, **short
         ),
     }
     for name, call in calls.items():

@@ -121,8 +121,7 @@ def test_estimates_without_replicates_and_under_deadlines_have_html():
     assert "no replicate yet" in empty._repr_html_()
     within = cp.estimate_within(posterior(), cp.n_clusters(), workers=3, deadline=cp.Sweeps(20), **HOW)
     assert "95 % interval" in within._repr_html_()
-    ordinary = cp.sample_within(posterior(), cp.n_clusters(), workers=3, deadline=cp.Sweeps(20), burn_in=2)
-    assert "do not rely" in ordinary._repr_html_()
+    assert "do not rely" in made_up()["ordinary"][0]._repr_html_()
 
 
 def test_names_of_the_users_data_are_escaped():

@@ -158,8 +158,6 @@ def test_every_kind_of_run_takes_starts_and_moves(target):
     assert cp.sample(target, h, sweeps=5, burn_in=1, chains=1, **how).split_merge == 2
     e = cp.estimate_within(target, h, workers=2, deadline=cp.Sweeps(20), **QUICK, **how)
     assert e.made_by["step"]["split_merge"] == 2
-    s = cp.sample_within(target, h, workers=2, deadline=cp.Sweeps(20), **how)
-    assert s.made_by["init"] == repr(START)
     t = cp.tune(target, h, pairs=100, modes=False, **how)
     assert (t.split_merge, t.init) == (2, START)
     made = cp.estimate(target, h, settings=t, replicates=2).made_by

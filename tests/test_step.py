@@ -189,13 +189,11 @@ def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
 @pytest.mark.parametrize("target", ["network, corrected", "scalar"])
 def test_ordinary_chains_do_what_those_of_pairs_do(target, monkeypatch):
     jobs = []
-    for module in ("sampling", "choice"):
-        monkeypatch.setattr(f"copartition.runs.{module}.bind", lambda one, step: jobs.append(step) or bind(one, step))
+    monkeypatch.setattr("copartition.runs.sampling.bind", lambda one, step: jobs.append(step) or bind(one, step))
     target = TARGETS[target]()
     cp.sample(target, cp.n_clusters(), sweeps=2, burn_in=0, chains=1)
-    cp.sample_within(target, cp.n_clusters(), workers=1, deadline=cp.Sweeps(2))
     wanted = resolve(target, cp.Step())
-    assert jobs == [cp.Step(cp.Independent(), wanted.split_merge, wanted.joint_updates)] * 2
+    assert jobs == [cp.Step(cp.Independent(), wanted.split_merge, wanted.joint_updates)]
 
 
 # --- from outside ----------------------------------------------------------------------------------------------------
@@ -205,7 +203,6 @@ RUNNING = (
     cp.estimate_within,
     cp.meeting_times,
     cp.sample,
-    cp.sample_within,
     cp.tune,
     cp.find_modes,
     cp.log_evidence,

@@ -185,7 +185,6 @@ def test_an_error_in_a_worker_is_the_error_of_the_run(executor):
         lambda: cp.sample(target, h, sweeps=2, burn_in=0, executor=executor),
         lambda: cp.tune(target, h, pairs=100, executor=executor),
         lambda: cp.estimate_within(target, h, workers=2, deadline=cp.Sweeps(9), executor=executor),
-        lambda: cp.sample_within(target, h, workers=2, deadline=cp.Sweeps(9), executor=executor),
     ):
         with pytest.raises(RuntimeError, match="no value today"):
             run()
@@ -197,7 +196,6 @@ def test_functions_that_cannot_be_sent_are_one_sentence_whatever_runs():
         lambda: cp.estimate(target, h, replicates=2, executor="processes"),
         lambda: cp.sample(target, h, sweeps=2, burn_in=0, executor="processes"),
         lambda: cp.estimate_within(target, h, workers=2, deadline=cp.Sweeps(9), executor="processes"),
-        lambda: cp.sample_within(target, h, workers=2, deadline=cp.Sweeps(9), executor="processes"),
     ):
         with pytest.raises(ValueError, match="define functions at the top of a module"):
             run()

@@ -21,7 +21,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 PACKAGES = ("oldest", "newest")
 SHOWN = ("numpy", "scipy", "numba", "pandas")
 # Every optional package is used in one of these, and but for a few none takes long with kernels in plain Python.
-FAST = ("extras", "cells", "tables", "export", "graph_files", "store")
+FAST = ("test_extras", "reproduction/test_cells", "test_tables", "test_export", "test_graph_files", "test_store")
 SLOW = (
     "test_tables.py::test_commands_say_which_columns_they_used",
     "test_store.py::test_a_second_run_on_a_store_is_told_to_wait_and_the_first_loses_nothing",
@@ -104,7 +104,7 @@ def run_tests(python: Path, packages: str, form: str, wanted: list[str], log: Pa
         quiet = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
         pytest += tuple(f"-Wignore::{kind}" for kind in quiet)
     if form == "short":
-        files = [f"tests/test_{name}.py" for name in FAST]
+        files = [f"tests/{name}.py" for name in FAST]
         left_out = [f"--deselect=tests/{name}" for name in SLOW]
         passed = follow(log, *pytest, *left_out, *files, NUMBA_DISABLE_JIT="1")
     elif form == "plain":

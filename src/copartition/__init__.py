@@ -50,7 +50,7 @@ from copartition.runs.asymptotic_variance import asymptotic_variance
 from copartition.runs.choice import How
 from copartition.runs.comparing import compare
 from copartition.runs.consensus import consensus
-from copartition.runs.deadline import Seconds, Sweeps, estimate_within, sample_within
+from copartition.runs.deadline import Seconds, Sweeps, estimate_within
 from copartition.runs.drawing import WeightedPartitions, draw
 from copartition.runs.estimating import ReplicateError, estimate
 from copartition.runs.evidence import log_evidence
@@ -202,7 +202,6 @@ __all__ = [
     "prior_n_clusters",
     "renew",
     "sample",
-    "sample_within",
     "sweeps_needed",
     "tune",
     "tv_bound",

@@ -16,7 +16,6 @@ PACKAGES = {
     "networkx": ("networkx", "networkx"),
     "openpyxl": ("openpyxl", "excel"),
     "pandas": ("pandas", "pandas"),
-    "pooch": ("pooch", "paper"),
     "pyarrow": ("pyarrow", "parquet"),
     "sklearn": ("scikit-learn", "sklearn"),
 }

@@ -263,8 +263,8 @@ class Estimate(Replicates):
             f"cost: {self.sweeps.mean():.0f} sweeps and {self.seconds.mean():.3g} CPU seconds a replicate"
         )
         if self.made_by.get("ordinary"):
-            # One chain a worker: no pairs, so nothing to say of meetings.
-            lines[-2:] = [f"{len(self.values)} chains, {self.made_by['deadline']} each"]
+            # Single chains, as those behind the draws of a clustering: no pairs, so nothing to say of meetings.
+            lines[-2:] = [f"{len(self.values)} chains{asked}"]
         return "\n".join([*self.warnings, *lines])
 
     def __str__(self) -> str:

@@ -10,7 +10,6 @@ from copartition.cli.cluster import cluster
 from copartition.cli.compare import compare
 from copartition.cli.estimate import estimate
 from copartition.cli.meet import meet
-from copartition.cli.paper import cells, paper
 from copartition.cli.results import export, report
 from copartition.cli.tune import tune
 
@@ -32,5 +31,5 @@ def main() -> None:
     """
 
 
-for command in (cluster, estimate, ask, report, export, compare, tune, meet, cells, paper):
+for command in (cluster, estimate, ask, report, export, compare, tune, meet):
     main.add_command(command)

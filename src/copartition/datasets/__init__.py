@@ -1,7 +1,6 @@
-"""Data: bundled examples, tables and networks in files, and cells from counts of RNA molecules."""
+"""Data: bundled examples, tables and networks in files."""
 
 from copartition.datasets.annotated import is_annotated, read_annotated, representation_of
-from copartition.datasets.cells import cells_from_counts, read_cells, read_counts, simulated_counts
 from copartition.datasets.faithful import faithful
 from copartition.datasets.galaxies import galaxies
 from copartition.datasets.graphs import NETWORKS, Network, is_network, read_network
@@ -15,20 +14,16 @@ __all__ = [
     "Column",
     "Kinds",
     "Network",
-    "cells_from_counts",
     "faithful",
     "galaxies",
     "is_annotated",
     "is_network",
     "read_annotated",
-    "read_cells",
     "read_columns",
-    "read_counts",
     "read_kinds",
     "read_network",
     "read_table",
     "recognise",
     "representation_of",
     "reproduced_by",
-    "simulated_counts",
 ]

@@ -16,15 +16,11 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from copartition.answers import Estimate
-from copartition.chains.chain import advance_chain, record_chain
-from copartition.chains.start import read_init, start_chain
 from copartition.chains.step import Step
-from copartition.core.random import stream
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
 from copartition.results import Outcomes
-from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job
-from copartition.runs.defaults import read_step_alone
+from copartition.runs.choice import How, check_how, choose, make_job
 from copartition.runs.description import describe, describe_look
 from copartition.runs.estimating import ReplicateError
 from copartition.runs.memory import check_memory
@@ -32,9 +28,8 @@ from copartition.runs.other_starts import compare_starts
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job, Runner
-from copartition.runs.sampling import prepare_chains
 from copartition.runs.workers import Where, lasting
-from copartition.targets.base import Target, check_target
+from copartition.targets.base import Target
 from copartition.validation import integer, positive_number, shorten
 
 
@@ -134,7 +129,7 @@ def estimate_within(
     choice = choose(target, functional, how, step, settings, Where(executor, progress, seed))
     job = make_job(target, functional, choice, seed, keeps_all=True)
     check_memory(job, workers)
-    shifts = _Shifts(job, deadline, unbiased=True)
+    shifts = _Shifts(job, deadline)
     with lasting(executor) as place:
         rows = _checked(run_all(shifts, workers, place, progress, "workers", has_cap=False).results)
         outcomes = _outcomes(rows)
@@ -156,20 +151,18 @@ class _Shift(NamedTuple):
 
 @dataclass(frozen=True)
 class _Shifts(OneByOne):
-    """Workers with a deadline each, which run replicates, or one ordinary chain."""
+    """Workers with a deadline each, which run replicates."""
 
     job: Job
     deadline: Sweeps | Seconds
-    unbiased: bool
 
     def prepare(self) -> None:
         """Compile what workers use."""
-        job = self.job
-        job.prepare() if self.unbiased else prepare_chains(job.target, job.functionals[0], job.step, job.start)
+        self.job.prepare()
 
     def one(self, index: int, pause: Pause) -> _Shift:
         """Do what a worker does."""
-        return (_work if self.unbiased else _average)(self.job, self.deadline, index, pause)
+        return _work(self.job, self.deadline, index, pause)
 
 
 def _checked(rows: list[_Shift]) -> list[_Shift]:
@@ -232,78 +225,6 @@ def _passed(deadline: Sweeps | Seconds, begin: float, spent: int) -> bool:
     if isinstance(deadline, Sweeps):
         return spent > deadline.count
     return time.thread_time() - begin > deadline.count
-
-
-def sample_within(
-    target: Target,
-    functional: Functional,
-    *,
-    workers: int,
-    deadline: Sweeps | Seconds,
-    burn_in: int = 0,
-    step: Step | None = None,
-    split_merge: int | str | None = None,
-    init: Any = None,
-    seed: int = 0,
-    executor: Any = None,
-    progress: bool = False,
-) -> Estimate:
-    """Average a functional along one ordinary chain a worker until its deadline: biased, for comparison.
-
-    Parameters
-    ----------
-    target, functional, step, split_merge, init, seed, executor, progress
-        See `sample` and `estimate_within`.
-    workers : int
-        Number of independent chains.
-    deadline : Sweeps or Seconds
-        What each has, burn-in included.
-    burn_in : int
-        Sweeps at the start that are left out of the average; at least one sweep is averaged, be it late.
-
-    Returns
-    -------
-    Estimate
-        ``values`` has a row a worker; when printed it says that it is biased.
-
-    Examples
-    --------
-    >>> import copartition as cp
-    >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    >>> cp.sample_within(posterior, cp.n_clusters(), workers=20, deadline=cp.Sweeps(200), burn_in=50, seed=1).mean.shape
-    (1,)
-    """
-    workers = integer("workers", workers, 1)
-    _check_deadline(deadline)
-    check_target(target)
-    resolved = read_step_alone(target, step, split_merge)
-    choice = Choice(check_settings(burn_in, burn_in, 1), resolved, read_init(target, init))
-    job = make_job(target, functional, choice, seed, keeps_all=True)
-    check_memory(job, workers)
-    rows = _checked(run_all(_Shifts(job, deadline, unbiased=False), workers, executor, progress, "workers").results)
-    return Estimate.of(_outcomes(rows), describe(job, choice.init) | {"deadline": repr(deadline), "ordinary": True})
-
-
-def _average(job: Job, deadline: Sweeps | Seconds, worker: int, pause: Pause) -> _Shift:
-    """Run an ordinary chain until the deadline; there is no pair to meet."""
-    begin = time.thread_time()
-    random = stream(job.seed, worker)
-    target = job.target.of_chain()
-    chain = start_chain(target, job.start, random)
-    burn_in = job.settings.burn_in
-    if burn_in:
-        chain = advance_chain(target, job.step, chain, random, burn_in)
-    total = np.zeros(job.size)
-    kept = 0
-    chunks = Chunks(job.target.n_points)
-    while kept == 0 or not _passed(deadline, begin, burn_in + kept + 1):
-        pause()
-        left = deadline.count - burn_in - kept if isinstance(deadline, Sweeps) else 1 << 40
-        draws = np.zeros((chunks.next(max(1, int(left))), job.size))
-        chain = record_chain(target, job.step, chain, random, job.functionals[0], draws)
-        total += draws.sum(axis=0)
-        kept += len(draws)
-    return _Shift(total / kept, 1, True, burn_in + kept, time.thread_time() - begin, 0)
 
 
 def _check_deadline(value: Any) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition.paper.density import GRID, Line
-from copartition.paper.reproduction import Reproduction
-from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.view.axes import plain_numbers
-from copartition.view.palette import INK, MUTED, line_of
+from copartition import plots
+from reproduction.density import GRID, Line
+from reproduction.drawing import line_of
+from reproduction.experiments import Reproduction
+from reproduction.section import Claim, Section, picture, plus_minus
 
 
 def settings_for(count: int) -> dict[str, int]:
@@ -83,7 +83,7 @@ def distance(e: cp.Estimate, truth: np.ndarray) -> tuple[float, float]:
 
 
 def _draw_densities(ax: Any, estimates: dict[int, cp.Estimate], truth: np.ndarray) -> None:
-    ax.plot(GRID, truth, color=MUTED, lw=4, alpha=0.5, label="truth")
+    ax.plot(GRID, truth, color=plots.MUTED, lw=4, alpha=0.5, label="truth")
     for number, (count, e) in enumerate(estimates.items()):
         ax.plot(GRID, e.mean, lw=1.4, label=f"N = {count:,}", **line_of(number))
     ax.set_ylim(bottom=0)
@@ -93,9 +93,9 @@ def _draw_densities(ax: Any, estimates: dict[int, cp.Estimate], truth: np.ndarra
 
 def _draw_distances(ax: Any, found: dict[int, tuple[float, float]]) -> None:
     values, errors = (np.array(column) for column in zip(*found.values(), strict=True))
-    ax.errorbar(list(found), values, 2 * errors, color=INK, marker="o", capsize=3)
+    ax.errorbar(list(found), values, 2 * errors, color=plots.INK, marker="o", capsize=3)
     ax.set_xscale("log")
-    plain_numbers(ax.xaxis)
+    plots.plain_numbers(ax.xaxis)
     ax.set_ylim(bottom=0)
     _finish(ax, "points N", "sum of |estimate - truth|")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import copartition as cp
-from copartition.runs.cpus import cpu_count
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Reproduction:
             results = {number: json.loads(value) for number, value in rows if number < count}
             missing = [number for number in range(count) if number not in results]
             self.tell(what, len(results), count)
-            with ThreadPoolExecutor(cpu_count()) as pool:
+            with ThreadPoolExecutor(_processors()) as pool:
                 futures = {pool.submit(work, number): number for number in missing}
 
                 def keep(future: Future[dict[str, Any]]) -> None:
@@ -184,3 +184,8 @@ class Reproduction:
     def describe(self) -> dict[str, Any]:
         """Return what the experiments depend on, for the page."""
         return {"seed": self.seed, "as in the text": self.as_in_text, **asdict(self.scale)}
+
+
+def _processors() -> int:
+    """Return how many processors this process may use, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

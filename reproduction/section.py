@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import floor, log10
 from typing import Any
 
-from copartition.paper.reproduction import Reproduction
-from copartition.view.report.pictures import Picture, svg_of
+from matplotlib.figure import Figure
+
+from reproduction.experiments import Reproduction
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,15 @@ class Claim:
     holds: bool
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the page with its title and what it says; SVG in base 64, so that the page is one file."""
+
+    title: str
+    text: str
+    svg: str
+
+
 @dataclass
 class Section:
     """All about one figure; put together as its parts are done."""
@@ -52,21 +64,18 @@ def picture(
     draw: Callable[[Any], Any],
     size: tuple[float, float] = (5.0, 3.5),
 ) -> Picture:
-    """Draw into new axes; save as PNG and SVG, and return the piece for the page."""
-    from matplotlib.figure import Figure
-
+    """Draw into new axes; save as PNG and SVG, and return what the page says of it."""
     figure = Figure(figsize=size, layout="constrained")
     draw(figure.subplots())
     figure.savefig(reproduction.out / f"{name}.png", dpi=160)
-    figure.savefig(reproduction.out / f"{name}.svg", metadata={"Date": None})
-    return Picture(name, title, text, svg_of(draw, name, size))
+    file = reproduction.out / f"{name}.svg"
+    figure.savefig(file, metadata={"Date": None})
+    return Picture(title, text, b64encode(file.read_bytes()).decode("ascii"))
 
 
 def plus_minus(value: float, error: float) -> str:
     """Return a number with its standard error, to as many digits as that allows."""
     if not error > 0:
         return f"{value:.4g}"
-    from math import floor, log10
-
     digits = max(0, 1 - floor(log10(error)))
     return f"{value:.{digits}f} ± {error:.{digits}f}" if digits < 8 else f"{value:.4g} ± {error:.1g}"

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.datasets.annotated import is_annotated, read_annotated, representation_of
-from copartition.datasets.tables import read_text
-from copartition.validation import integer
+from copartition import datasets
 
 
 class Counts(NamedTuple):
@@ -67,16 +65,15 @@ def cells_from_counts(counts: Counts, n_cells: int = 200, n_genes: int = 50, see
 
     Examples
     --------
-    >>> from copartition import datasets
-    >>> cells = datasets.cells_from_counts(datasets.simulated_counts(seed=1))
-    >>> cells.values.shape
+    >>> cells_from_counts(simulated_counts(seed=1)).values.shape
     (200, 50)
     """
-    n_cells, n_genes = integer("n_cells", n_cells, 2), integer("n_genes", n_genes, 1)
+    if n_cells < 2 or n_genes < 1:
+        raise ValueError(f"There must be at least 2 cells and 1 gene to keep, got {n_cells} and {n_genes}.")
     count = counts.values.shape[1]
     if n_cells > count:
         raise ValueError(f"{counts.source} must have {n_cells} cells, got {count}.")
-    chosen = np.sort(np.random.default_rng(integer("seed", seed, 0)).permutation(count)[:n_cells])
+    chosen = np.sort(np.random.default_rng(seed).permutation(count)[:n_cells])
     logs = np.log1p(counts.values[:, chosen])
     spread = logs.std(axis=1, ddof=1)
     varying = int(np.sum(spread > 0))
@@ -99,7 +96,7 @@ def simulated_counts(n_genes: int = 2000, n_cells: int = 400, n_types: int = 4, 
     n_genes, n_cells, n_types : int
     seed : int
     """
-    rng = np.random.default_rng(integer("seed", seed, 0))
+    rng = np.random.default_rng(seed)
     types = rng.choice(n_types, n_cells, p=rng.dirichlet(np.full(n_types, 5.0)))
     base = rng.lognormal(np.log(2.0), 1.0, n_genes)
     marks = rng.random(n_genes) < 0.1
@@ -128,7 +125,7 @@ def read_counts(path: str | Path, transpose: bool = False) -> Counts:
         raise ValueError(f"There is no file {str(path)!r}.")
     if file.is_dir():
         counts = _read_10x(file)
-    elif is_annotated(file):
+    elif datasets.is_annotated(file):
         counts = _read_anndata(file)
     else:
         values, rows, columns = _read_named(file)
@@ -169,8 +166,8 @@ def _read_named(file: Path) -> tuple[np.ndarray, list[str], list[str]]:
     """Return the numbers of a table, the names of its rows and those of its columns."""
     if file.suffix.lower() not in {".csv", ".tsv", ".txt"}:
         raise ValueError(f"{str(file)!r} must be a .csv or .tsv file.")
-    names, body = read_text(file, "," if file.suffix.lower() == ".csv" else "\t")
-    columns, rows = names[1:], [str(row[0]) for row in body]
+    names, body = _read_text(file, "," if file.suffix.lower() == ".csv" else "\t")
+    columns, rows = names[1:], [row[0] for row in body]
     if len(columns) < 2:
         raise ValueError(f"{str(file)!r} must have a column of names and at least two of numbers, got {len(names)}.")
     for what, found in (("column", columns), ("row", rows)):
@@ -184,6 +181,20 @@ def _read_named(file: Path) -> tuple[np.ndarray, list[str], list[str]]:
         for c, cell in enumerate(row[1:]):
             values[r, c] = _number(cell, file, rows[r], columns[c])
     return values, rows, columns
+
+
+def _read_text(file: Path, separator: str) -> tuple[list[str], list[list[str]]]:
+    """Return the first row of a file and the others, all of the same length."""
+    with file.open(newline="", encoding="utf-8-sig") as text:
+        reader = csv.reader(text, delimiter=separator)
+        rows = [(reader.line_num, row) for row in reader if row]
+    if len(rows) < 2:
+        raise ValueError(f"{str(file)!r} {'has a header and no rows' if rows else 'is empty'}.")
+    (_, names), *body = rows
+    for line, row in body:
+        if len(row) != len(names):
+            raise ValueError(f"{str(file)!r}, line {line}: expected {len(names)} columns, got {len(row)}.")
+    return names, [row for _, row in body]
 
 
 def _number(cell: str, file: Path, row: str, column: str) -> float:
@@ -208,8 +219,8 @@ def _check_counts(counts: Counts) -> None:
 
 
 def _read_anndata(file: Path) -> Counts:
-    table = read_annotated(file)
-    values = representation_of(table, "X").T
+    table = datasets.read_annotated(file)
+    values = datasets.representation_of(table, "X").T
     return Counts(values, list(table.var_names), list(table.obs_names), repr(str(file)))
 
 

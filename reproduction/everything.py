@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import jinja2
+
 import copartition as cp
-from copartition.extras import needed
-from copartition.paper.complexity import complexity
-from copartition.paper.figure1 import figure1
-from copartition.paper.figure2 import figure2
-from copartition.paper.figure3 import figure3
-from copartition.paper.reproduction import Reproduction
-from copartition.paper.section import Section
-from copartition.view.report.templating import render
+from reproduction.complexity import complexity
+from reproduction.experiments import Reproduction
+from reproduction.figure1 import figure1
+from reproduction.figure2 import figure2
+from reproduction.figure3 import figure3
+from reproduction.section import Section
 
 FIGURES: dict[str, Callable[[Reproduction], Section]] = {
     "figure1": figure1,
@@ -33,7 +33,6 @@ def reproduce(reproduction: Reproduction, names: Sequence[str] = tuple(FIGURES))
     names : sequence of str
         Of `FIGURES`.
     """
-    needed("matplotlib", by="The paper")  # before anything is computed
     reproduction.prepare()
     begin = time.perf_counter()
     sections = []
@@ -47,16 +46,16 @@ def write_page(reproduction: Reproduction, sections: list[Section], seconds: flo
     """Write the page."""
     claims = [claim for section in sections for claim in section.claims]
     page = reproduction.out / "index.html"
-    text = render(
-        "paper.html",
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
+    text = template.render(
         title="Optimal transport couplings of Gibbs samplers on partitions, reproduced",
         warnings=[section.warning for section in sections if section.warning],
         claims=claims,
         holding=sum(claim.holds for claim in claims),
         sections=sections,
         minutes=f"{seconds / 60:.1f}",
-        making=[(key, str(value)) for key, value in reproduction.describe().items()],
-        version=cp.__version__,
+        making=[("version", f"copartition {cp.__version__}"), *reproduction.describe().items()],
     )
     page.write_text(text, encoding="utf-8")
     return page

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition.paper.reproduction import Reproduction
-from copartition.paper.section import Claim, Section, picture
-from copartition.view.axes import plain_numbers
-from copartition.view.palette import dots_of, line_of
+from copartition import plots
+from reproduction.drawing import dots_of, line_of
+from reproduction.experiments import Reproduction
+from reproduction.section import Claim, Section, picture
 
 CLUSTERS, POINTS = 8, 2_000
 SWEEPS = 20
@@ -132,7 +132,7 @@ def _draw(results: list[dict[str, float]], of: str, ax: Any) -> None:
     ax.plot(x, [result["two single"] for result in results], label=label, **line_of(1) | dots_of(1))
     ax.set(xscale="log", yscale="log")
     for axis in (ax.xaxis, ax.yaxis):
-        plain_numbers(axis)
+        plots.plain_numbers(axis)
     ax.set_xlabel(of)
     ax.set_ylabel("CPU time, µs")
     ax.spines[["top", "right"]].set_visible(False)

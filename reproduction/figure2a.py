@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition.paper.density import GRID, Line
-from copartition.paper.reproduction import Reproduction
-from copartition.paper.section import Claim, Section, picture
-from copartition.view import plots
+from copartition import plots
+from reproduction.density import GRID, Line
+from reproduction.experiments import Reproduction
+from reproduction.section import Claim, Section, picture
 
 POINTS = 100
 

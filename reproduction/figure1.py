@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition.paper.reproduction import Reproduction
-from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.view.axes import plain_numbers
-from copartition.view.palette import line_of
+from copartition import plots
+from reproduction.drawing import line_of
+from reproduction.experiments import Reproduction
+from reproduction.section import Claim, Section, picture, plus_minus
 
 COUPLINGS = ("transport", "maximal", "common")
-OURS = "copartition"  # what the package does where nothing is chosen
+OURS = "copartition"  # what the package does where nothing is chosen; for colourings that is transport
 ARMS = (OURS, *COUPLINGS)
 STYLES: dict[str, dict[str, Any]] = {arm: line_of(number) for number, arm in enumerate(ARMS)}
 LAG_A, CAP_A = 250, 2_000
@@ -44,13 +44,18 @@ def coloring(reproduction: Reproduction, number: int) -> cp.GraphColoring:
 
 
 def meet(
-    make: Callable[[Reproduction, int], cp.Target], reproduction: Reproduction, lag: int, cap: int, number: int
+    make: Callable[[Reproduction, int], cp.Target],
+    arms: tuple[str, ...],
+    reproduction: Reproduction,
+    lag: int,
+    cap: int,
+    number: int,
 ) -> dict[str, Any]:
-    """Run one pair of chains on data set `number` under each coupling of the paper, and as the package does."""
+    """Run one pair of chains on data set `number` for each arm: a coupling of the paper, or as the package does."""
     target = make(reproduction, number)
     found = {}
     # the data sets are spread over threads already
-    for arm in ARMS:
+    for arm in arms:
         m = cp.meeting_times(
             target,
             replicates=1,
@@ -74,8 +79,8 @@ def meet(
 def figure1(reproduction: Reproduction) -> Section:
     """Return the section on Figure 1."""
     parts = [
-        ("1A", "mixture of Gaussians", mixture, LAG_A, CAP_A),
-        ("1B", "graph colouring", coloring, LAG_B, CAP_B),
+        ("1A", "mixture of Gaussians", mixture, ARMS, LAG_A, CAP_A),
+        ("1B", "graph colouring", coloring, COUPLINGS, LAG_B, CAP_B),
     ]
     text = (
         "the paper's text: proportions Dirichlet(0.2), greedy + 2 colours"
@@ -87,28 +92,29 @@ def figure1(reproduction: Reproduction) -> Section:
         "Figure 1: meeting times",
         [
             f"Every one of {reproduction.scale.pairs} replicates has data of its own. Settings as in {text}.",
-            "Beside the paper's couplings: what copartition does by itself. It couples whole sweeps and, in 1A, makes "
-            "split-merge moves.",
+            "1A has, beside the paper's couplings, what copartition does by itself: it couples whole sweeps and makes "
+            "split-merge moves. Colourings it couples by transport.",
             f"1A: one chain starts in one cluster and is {LAG_A} sweeps ahead of the other; at most {CAP_A:,} sweeps. "
             f"1B: both start from the greedy colouring; the first is 1,000 updates ahead, {LAG_B} sweeps over all "
             f"vertices (the authors drew vertices at random); at most {CAP_B:,} sweeps.",
         ],
     )
-    for name, title, make, lag, cap in parts:
+    for name, title, make, arms, lag, cap in parts:
         results = reproduction.each(
             f"Figure {name}",
-            partial(meet, make, reproduction, lag, cap),
+            partial(meet, make, arms, reproduction, lag, cap),
             reproduction.scale.pairs,
-            [lag, cap, reproduction.as_in_text, "data from rng [seed, number]", ARMS],
+            [lag, cap, reproduction.as_in_text, "data from rng [seed, number]", arms],
         )
         _add(section, reproduction, name, title, results)
     return section
 
 
 def _add(section: Section, reproduction: Reproduction, name: str, title: str, results: list[dict[str, Any]]) -> None:
-    sweeps = {c: np.array([result[c]["sweeps"] for result in results]) for c in ARMS}
-    seconds = {c: np.array([result[c]["seconds"] for result in results]) for c in ARMS}
-    censored = {c: sum(not result[c]["met"] for result in results) for c in ARMS}
+    arms = list(results[0])
+    sweeps = {c: np.array([result[c]["sweeps"] for result in results]) for c in arms}
+    seconds = {c: np.array([result[c]["seconds"] for result in results]) for c in arms}
+    censored = {c: sum(not result[c]["met"] for result in results) for c in arms}
     slug = f"figure{name.lower()}"
     reproduction.write_numbers(
         slug,
@@ -116,7 +122,7 @@ def _add(section: Section, reproduction: Reproduction, name: str, title: str, re
         [
             [number, c, result[c]["sweeps"], result[c]["met"], result[c]["seconds"]]
             for number, result in enumerate(results)
-            for c in ARMS
+            for c in arms
         ],
     )
     section.pictures.append(
@@ -145,7 +151,7 @@ def _add(section: Section, reproduction: Reproduction, name: str, title: str, re
             *[f"{1e3 * v:.2f}" for v in (seconds[c].mean(), np.median(seconds[c]), np.quantile(seconds[c], 0.95))],
             str(censored[c]),
         ]
-        for c in ARMS
+        for c in arms
     ]
     section.tables.append((head, rows))
     section.claims += [
@@ -157,7 +163,7 @@ def _add(section: Section, reproduction: Reproduction, name: str, title: str, re
             f"{len(results) - censored['transport']} of {len(results)} pairs met with transport",
             censored["transport"] == 0,
         ),
-        _ours(name, title, sweeps),
+        *([_ours(name, title, sweeps)] if OURS in sweeps else []),
     ]
 
 
@@ -186,7 +192,7 @@ def _ours(name: str, title: str, sweeps: dict[str, np.ndarray]) -> Claim:
 
 def _draw_traces(ax: Any, results: list[dict[str, Any]]) -> None:
     end = 10.0
-    for c in reversed(ARMS):
+    for c in reversed(list(results[0])):
         traces = [np.array(result[c]["trace"]) for result in results]
         for trace in traces[:SHOWN]:
             ax.plot(trace, lw=0.3, alpha=0.25, color=STYLES[c]["color"], zorder=1)
@@ -204,12 +210,12 @@ def _draw_traces(ax: Any, results: list[dict[str, Any]]) -> None:
 def _draw_histogram(ax: Any, sweeps: dict[str, np.ndarray]) -> None:
     top = max(values.max() for values in sweeps.values())
     edges = np.geomspace(1, max(top, 2) + 1, 30)
-    for c in reversed(ARMS):
+    for c in reversed(list(sweeps)):
         style = STYLES[c]
         counts, _ = np.histogram(np.maximum(sweeps[c], 1), edges)
         ax.stairs(counts, edges, color=style["color"], linestyle=style["linestyle"], lw=1.8, label=c)
     ax.set_xscale("log")
-    plain_numbers(ax.xaxis)
+    plots.plain_numbers(ax.xaxis)
     ax.set_xlabel("sweeps until the chains meet")
     ax.set_ylabel("pairs")
     _finish(ax)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from copartition.paper.figure2a import add_predictive_density
-from copartition.paper.figure2b import add_largest_cluster
-from copartition.paper.reproduction import Reproduction
-from copartition.paper.section import Section
+from reproduction.experiments import Reproduction
+from reproduction.figure2a import add_predictive_density
+from reproduction.figure2b import add_largest_cluster
+from reproduction.section import Section
 
 
 def figure2(reproduction: Reproduction) -> Section:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import copartition as cp
-from copartition import datasets
-from copartition.paper.reproduction import Reproduction
-from copartition.paper.section import Claim, Section, picture, plus_minus
-from copartition.view.axes import plain_numbers
-from copartition.view.palette import INK, MUTED, dots_of, line_of
+from copartition import plots
+from reproduction import cells
+from reproduction.drawing import dots_of, line_of
+from reproduction.experiments import Reproduction
+from reproduction.section import Claim, Section, picture, plus_minus
 
 BUDGET = 1_800  # single-chain sweeps that the authors' 90 seconds bought
 PIECE = 50  # processes in a piece of work that is kept
@@ -44,13 +44,12 @@ class Arm:
 def load_cells(reproduction: Reproduction) -> tuple[np.ndarray, str]:
     """Return the cells, and a warning if they are simulated."""
     if reproduction.cells is not None:
-        return datasets.read_cells(reproduction.cells).values, ""
-    cells = datasets.cells_from_counts(
-        datasets.simulated_counts(), *reproduction.scale.cells
-    )  # one data set, as the real one
-    return cells.values, (
+        return cells.read_cells(reproduction.cells).values, ""
+    # one data set whatever the seed, as the real one is
+    simulated = cells.cells_from_counts(cells.simulated_counts(), *reproduction.scale.cells)
+    return simulated.values, (
         "Figure 2B was made with SIMULATED cells, not with the RNA-seq data of the paper: they were not given. "
-        "copartition paper fetch downloads them; --cells PATH takes a file."
+        "python -m reproduction fetch downloads them; --cells PATH takes a file."
     )
 
 
@@ -122,19 +121,22 @@ def _deadline(reproduction: Reproduction) -> cp.Sweeps | cp.Seconds:
 
 def _single(reproduction: Reproduction, posterior: cp.Mixture) -> Arm:
     """One ordinary chain a process, averaged over all sweeps that it can make."""
+    how: dict[str, Any] = {"burn_in": 1, "split_merge": 0, "executor": 1}
+    sweeps = BUDGET
+    if reproduction.seconds:  # what chains make in that time, by the speed of one
+        timed = cp.sample(posterior, cp.largest_clusters(1), sweeps=BUDGET, chains=1, **how)
+        sweeps = max(2, round(reproduction.seconds * BUDGET / float(timed.seconds[0])))
 
     def work(piece: int) -> dict[str, Any]:
-        e = cp.sample_within(
+        s = cp.sample(
             posterior,
             cp.largest_clusters(1),
-            workers=PIECE,
-            deadline=_deadline(reproduction),
-            burn_in=1,
-            split_merge=0,
+            sweeps=sweeps - 1,  # beside that of the burn-in
+            chains=PIECE,
             seed=_seed(reproduction, 1, piece),
-            executor=1,
+            **how,
         )
-        return {"values": e.values[:, 0].tolist()}
+        return {"values": s.draws.mean(axis=(1, 2)).tolist()}
 
     return _arm(reproduction, "single chains", work, _key(posterior, reproduction.seconds))
 
@@ -302,7 +304,7 @@ def _claims(
 
 
 def _draw_estimates(ax: Any, arms: list[Arm], sizes: list[int], reference: float) -> None:
-    ax.axhline(reference, color=INK, lw=0.8)
+    ax.axhline(reference, color=plots.INK, lw=0.8)
     for shift, arm in zip((0.92, 1.0, 1.08), arms, strict=True):
         points = [(size, *(float(part[0]) for part in arm.groups(size))) for size in sizes]
         x, mean, stderr = (np.array(column) for column in zip(*points, strict=True))
@@ -318,9 +320,9 @@ def _draw_estimates(ax: Any, arms: list[Arm], sizes: list[int], reference: float
 def _draw_errors(ax: Any, errors: dict[Any, float], sizes: list[int], error: float) -> None:
     for name, style in ARMS.items():
         ax.plot(sizes, [errors[name, size] for size in sizes], label=name, markersize=4, **style)
-    ax.axhline(error, color=MUTED, lw=0.8)
+    ax.axhline(error, color=plots.MUTED, lw=0.8)
     ax.annotate(
-        "error of the reference", (sizes[0], error), (0, 3), textcoords="offset points", color=MUTED, fontsize=8
+        "error of the reference", (sizes[0], error), (0, 3), textcoords="offset points", color=plots.MUTED, fontsize=8
     )
     ax.set_yscale("log")
     _finish(ax, "processes M", "error")
@@ -328,7 +330,7 @@ def _draw_errors(ax: Any, errors: dict[Any, float], sizes: list[int], error: flo
 
 def _finish(ax: Any, x: str, y: str) -> None:
     ax.set_xscale("log")
-    plain_numbers(ax.xaxis)
+    plots.plain_numbers(ax.xaxis)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)
