@@ -29,7 +29,7 @@ def clusters_in_ten_columns() -> np.ndarray:
     return means[rng.integers(0, 6, 2000)] + rng.normal(0, 1, (2000, 10))
 
 
-def components(mean: cp.Normal) -> dict[str, cp.Component]:
+def components(mean: cp.Normal) -> dict[str, cp.kernels.Component]:
     """Return components with unknown hyperparameters."""
     return {
         "Gaussian, mean and mean_sd": cp.Gaussian(noise_sd=1.0, mean_sd=cp.LogUniform(0.5, 50), mean=mean),
@@ -56,7 +56,7 @@ def seconds_of_sweeps(target: cp.Target, sweeps: int) -> tuple[float, float]:
     """Return the seconds of a sweep without draws and with them, on average over rounds, taking turns."""
     own, random = target.of_chain(), stream(1, 1)
     chain = start_chain(own, check_start(own, None), random)
-    chain = advance_chain(own, BoundStep(cp.Step(cp.Independent(), 3)), chain, random, 200)
+    chain = advance_chain(own, BoundStep(cp.Step(cp.couplings.Independent(), 3)), chain, random, 200)
     both = (without_draws(own), own)
     total = [0.0, 0.0]
     for _ in range(ROUNDS):

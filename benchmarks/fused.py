@@ -24,7 +24,7 @@ FACTORIALS = FIRST_CODE + CODES
 OF_COUNTS = 1 + ALL_LEVELS + 2 * CODES + 1
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def fused(model, chain, n_choices, n):
     """Log predictive density of all 25 columns."""
     m, c = model[0], chain[0]

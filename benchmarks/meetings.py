@@ -96,7 +96,7 @@ def sweeps_against_two(
     def alone(target: cp.Target, chain: Any, random: np.ndarray, sweeps: int) -> float:
         return single_seconds(target, chain, random, sweeps)[0]
 
-    for coupling in (cp.Transport(), cp.Matched(), cp.Path()):
+    for coupling in (cp.Transport(), cp.couplings.Matched(), cp.couplings.Path()):
         coupled, single = coupled_seconds(targets, alone, init=None, coupling=coupling, **settings)
         found = f"{coupled / 2 / single:.2f}x ({1e6 * coupled:.0f} / 2 x {1e6 * single:.1f} microseconds)"
         section = "One coupled sweep against two single sweeps of our own"

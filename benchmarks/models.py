@@ -96,7 +96,7 @@ def columns_against_fused(report: Report) -> None:
 def coupled_when_close(report: Report, name: str) -> None:
     """Pairs that differ in one point, over and over, against two single chains."""
     points, labels, _ = plain_models.wishart_case(name)
-    target, step = wishart(points), BoundStep(cp.Step(cp.Path(), 0))
+    target, step = wishart(points), BoundStep(cp.Step(cp.couplings.Path(), 0))
     x = canonical(labels)
     coupled = alone = 0.0
     sweeps = 0

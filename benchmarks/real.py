@@ -36,18 +36,18 @@ def former(target: cp.Target) -> BoundStep:
     random = stream(0, int.from_bytes(b"auto", "big"))
     sweeps = int(np.clip(200_000 // target.n_points, 1, 20))
     chain = start_chain(target, check_start(target, None), random)
-    chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 10)), chain, random, sweeps)
-    stepper = BoundStep(cp.Step(cp.Independent(), 10)).stepper(target)
+    chain = advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), 10)), chain, random, sweeps)
+    stepper = BoundStep(cp.Step(cp.couplings.Independent(), 10)).stepper(target)
     advance_chain(target, stepper, chain, random, sweeps)
     cost = 0.5 * dealt_by(stepper) / (sweeps * 10 * target.n_points) + 0.01
-    return BoundStep(cp.Step(cp.Path(), int(np.clip(round(0.3 / cost), 1, 20))))
+    return BoundStep(cp.Step(cp.couplings.Path(), int(np.clip(round(0.3 / cost), 1, 20))))
 
 
 def tuned(target: cp.Target) -> BoundStep | None:
     """Return the step that tune takes, none if it does not recommend any."""
     try:
         t = cp.tune(target, seed=1)
-    except cp.TuningError:
+    except cp.errors.TuningError:
         return None
     return bind(target, t.step)
 
@@ -64,7 +64,7 @@ def measure(report: Report) -> None:
             "**nothing chosen**": bind(target, read_step(target)),
             "tuned": tuned(target),
         }
-        found: dict[str, list[cp.MeetingTimes]] = {arm: [] for arm in steps}
+        found: dict[str, list[cp.answers.MeetingTimes]] = {arm: [] for arm in steps}
         for part in range(4):
             for arm, step in steps.items():
                 if step is not None:
@@ -88,7 +88,7 @@ def _described(step: BoundStep | None) -> str:
     return f" ({step.coupling.name}, {step.split_merge} moves{updates})"
 
 
-def _words(parts: list[cp.MeetingTimes]) -> str:
+def _words(parts: list[cp.answers.MeetingTimes]) -> str:
     if not parts:
         return "tune recommends nothing: pairs do not meet"
     coupled = np.concatenate([m.meeting_times - m.lag for m in parts])

@@ -17,8 +17,7 @@ from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.start import check_start, start_chain
 from copartition.core.random import stream
 from copartition.core.steps import reset_chain
-from copartition.functionals import evaluate_at
-from copartition.functionals.base import bind_all
+from copartition.functionals.base import bind_all, evaluate_at
 from copartition.functionals.redrawn import evaluate_redrawn
 from copartition.runs.defaults import bind, read_step_alone
 from report import Report
@@ -68,7 +67,7 @@ def measure_target(report: Report, name: str, target: cp.Target) -> None:
         begin = time.process_time()
         chain = advance_chain(target, stepper, chain, random, EVERY)
         running += time.process_time() - begin
-        labels = cp.canonical(chain.labels)
+        labels = cp.partition.canonical(chain.labels)
         for i, f in enumerate(bound):
             for way, evaluate in enumerate(ways):
                 begin = time.process_time()

@@ -76,7 +76,7 @@ def coupled_seconds(
     lag: int,
     pairs: int,
     cap: int,
-    coupling: cp.Coupling | None = None,
+    coupling: cp.couplings.Coupling | None = None,
 ) -> tuple[float, float]:
     """Seconds of a coupled sweep (transport), over pairs until they meet, and of a single sweep by `single`."""
     step = BoundStep(cp.Step(coupling or cp.Transport(), 0))

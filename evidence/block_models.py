@@ -92,7 +92,7 @@ CASES = {
 }
 STEPS: dict[str, dict[str, Any]] = {
     "nothing chosen": {},
-    "path, from everywhere": {"step": cp.Step(cp.Path(reach=6), 2, cp.JointUpdates(1, least=2))},
+    "path, from everywhere": {"step": cp.Step(cp.couplings.Path(reach=6), 2, cp.JointUpdates(1, least=2))},
     "matched": {"coupling": "matched", "split_merge": 1},
     "transport": {"coupling": "transport"},
     "maximal": {"step": cp.Step("maximal", 1, cp.JointUpdates(1, least=2))},
@@ -104,10 +104,10 @@ def edge_pairs(kind: str) -> list[tuple[int, int]]:
     return [(0, 1), (1, 4), (3, 4)] + ([] if kind == "bernoulli" else [(0, 0)])
 
 
-def functionals(kind: str) -> list[cp.Functional]:
+def functionals(kind: str) -> list[cp.kernels.Functional]:
     """Return what is estimated."""
     partition = [cp.n_clusters(most=5), cp.co_clustering(pairs=TOGETHER)]
-    return [*partition, cp.edge_probability(edge_pairs(kind)), cp.block_matrix(GROUPS)]
+    return [*partition, cp.functionals.edge_probability(edge_pairs(kind)), cp.functionals.block_matrix(GROUPS)]
 
 
 def values_of(network: naive_networks.Network, state: tuple[int, ...]) -> list[float]:
@@ -238,13 +238,13 @@ def same_density() -> list[str]:
     ]
     for name, edges, corrected in poisson:
         target = matched(listed(edges), corrected, 6)
-        ours = np.array([cp.log_density(target, state) for state in PARTITIONS])
+        ours = np.array([cp.kernels.log_density(target, state) for state in PARTITIONS])
         theirs = entropies(edges, corrected, ENTROPY)
         words = "degree-corrected" if corrected else "not corrected"
         rows.append(f"| {name} | Poisson, {words} | multigraph | {spread(ours + theirs):.1e} |")
     # Beta(1, 1): numbers of edges between blocks are uniform, then all graphs with these numbers.
     target = cp.BlockModel(listed(SIMPLE), edges="bernoulli", prior=cp.DirichletProcess(1.0))
-    ours = np.array([cp.log_density(target, s) - math.log(naive.process(s, 1.0)) for s in PARTITIONS])
+    ours = np.array([cp.kernels.log_density(target, s) - math.log(naive.process(s, 1.0)) for s in PARTITIONS])
     theirs = entropies(SIMPLE, False, {"dense": True, "multigraph": False, "dl": False})
     uniform = np.array([log_ways_of_counts(state) for state in PARTITIONS])
     rows.append(f"| simple graph | Bernoulli, Beta(1, 1) | dense | {spread(ours + theirs + uniform):.1e} |")

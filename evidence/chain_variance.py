@@ -57,11 +57,11 @@ def exactness() -> list[str]:
     return [*lines, "", f"Largest: {worst:.2f}."]
 
 
-def data_sets() -> dict[str, tuple[cp.Target, cp.Functional]]:
+def data_sets() -> dict[str, tuple[cp.Target, cp.kernels.Functional]]:
     """Return targets and functionals; the RNA-seq data only where their file is."""
     known = cp.Gaussian(noise_sd=1.0, mean_sd=5.0, mean=21.0)
     unknown = cp.NormalInverseGamma(20.0, 0.01, 2.0, 1.0)
-    found: dict[str, tuple[cp.Target, cp.Functional]] = {
+    found: dict[str, tuple[cp.Target, cp.kernels.Functional]] = {
         "galaxies": (cp.Mixture(datasets.galaxies(), known, cp.DirichletProcess(1.0)), cp.n_clusters()),
         "galaxies, unknown variances": (
             cp.Mixture(datasets.galaxies(), unknown, cp.DirichletProcess(cp.Gamma(2, 4))),
@@ -132,7 +132,7 @@ def how_many_atoms() -> list[str]:
     return lines
 
 
-def fixed_state(target: cp.Target, functional: cp.Functional) -> float:
+def fixed_state(target: cp.Target, functional: cp.kernels.Functional) -> float:
     """Return how much dearer it is to compare draws with a fixed state than with other draws."""
     step = bind(target, read_step(target))
     draws, _ = run_chains(DrawJob(target, step, check_start(target, None), 500, 40, PAIRS, 5), 2, 1, False, "chains")

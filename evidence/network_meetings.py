@@ -89,7 +89,7 @@ def seconds_of_sweep(posterior: cp.BlockModel) -> float:
     return (time.process_time() - begin) / 100
 
 
-def pairs_of(posterior: cp.BlockModel, lag: int, coupled: int, count: int) -> tuple[cp.MeetingTimes, float]:
+def pairs_of(posterior: cp.BlockModel, lag: int, coupled: int, count: int) -> tuple[cp.answers.MeetingTimes, float]:
     """Return meeting times, and CPU seconds of a pair."""
     begin = time.process_time()
     times = cp.meeting_times(posterior, replicates=count, lag=lag, max_sweeps=lag + coupled, seed=1, executor=1)

@@ -58,7 +58,7 @@ def cell(data: np.ndarray, change: Change) -> str:
     """Return what one model says of one table."""
     given, prior = change(data)
     posterior = cp.Mixture(data, cp.NormalInverseWishart(**given), prior)
-    many = cp.cluster_sizes_histogram([SHARE * len(data), len(data) + 1])
+    many = cp.functionals.cluster_sizes_histogram([SHARE * len(data), len(data) + 1])
     wanted = [cp.n_clusters(), many, cp.largest_clusters(1)]
     e = cp.estimate(posterior, wanted, replicates=REPLICATES, seed=1, max_sweeps=5_000, executor=1)
     numbers = f"{e.mean[0]:.2f}, {e.mean[1]:.2f}, {e.mean[2]:.2f}"

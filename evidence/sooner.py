@@ -25,7 +25,7 @@ def real_data() -> list[str]:
     if not cases.cells_available():
         return [*rows, "| not run: the data are not there | | | |"]
     target = cases.rna_seq()
-    functionals = [cp.largest_clusters(5), cp.n_clusters(), cp.Functional("log posterior", log_posterior, 1)]
+    functionals = [cp.largest_clusters(5), cp.n_clusters(), cp.kernels.Functional("log posterior", log_posterior, 1)]
     for h in functionals:
         plain, moved = (
             cp.sample(target, h, split_merge=count, sweeps=250_000, burn_in=5_000, chains=4, seed=count)

@@ -102,10 +102,10 @@ def tables() -> dict[str, Callable[[], np.ndarray]]:
     }
 
 
-def pairs_of(target: cp.Mixture) -> tuple[cp.MeetingTimes, float]:
+def pairs_of(target: cp.Mixture) -> tuple[cp.answers.MeetingTimes, float]:
     """Return meeting times of as many pairs as there is time for, and CPU seconds of a pair."""
 
-    def run(count: int) -> tuple[cp.MeetingTimes, float]:
+    def run(count: int) -> tuple[cp.answers.MeetingTimes, float]:
         begin = time.process_time()
         times = cp.meeting_times(target, replicates=count, lag=LAG, max_sweeps=LAG + COUPLED, seed=1, executor=1)
         return times, (time.process_time() - begin) / count
@@ -118,7 +118,7 @@ def pairs_of(target: cp.Mixture) -> tuple[cp.MeetingTimes, float]:
 def chains_of(target: cp.Mixture, init: str, seed: int) -> dict[str, Any]:
     """Return what ordinary chains say of the number of clusters, from one start; other starts need another seed."""
 
-    def run(sweeps: int, chains: int) -> cp.Sample:
+    def run(sweeps: int, chains: int) -> cp.answers.Sample:
         return cp.sample(
             target, cp.n_clusters(), sweeps=sweeps, burn_in=sweeps, chains=chains, init=init, seed=seed, executor=1
         )
@@ -136,7 +136,7 @@ def chains_of(target: cp.Mixture, init: str, seed: int) -> dict[str, Any]:
     }
 
 
-def study(data: np.ndarray, component: cp.Component) -> dict[str, Any]:
+def study(data: np.ndarray, component: cp.kernels.Component) -> dict[str, Any]:
     """Return all figures of one table and one component."""
     target = cp.Mixture(data, component)
     times, seconds = pairs_of(target)

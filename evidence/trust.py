@@ -114,7 +114,7 @@ class Case:
 
     name: str
     target: cp.Target
-    functional: cp.Functional
+    functional: cp.kernels.Functional
 
 
 def colouring(n_vertices: int, more: int) -> cp.GraphColoring:

@@ -104,7 +104,7 @@ UNKNOWN = {
 }
 
 
-def _posterior(grid: cp.OnGrid, log_cluster: Any) -> np.ndarray:
+def _posterior(grid: cp.kernels.OnGrid, log_cluster: Any) -> np.ndarray:
     """Return posterior mean and standard deviation of a number, the expected number of clusters, and the sd in logs."""
     values, found = grid.values, {}
     logs = np.empty((len(PARTITIONS), len(values)))

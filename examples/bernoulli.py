@@ -23,7 +23,7 @@ import numpy as np
 import copartition as cp
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def log_predictive(model, chain, n_choices, n):
     """Log probability of the answers of person n in each cluster, given the answers of those who are in it.
 
@@ -42,7 +42,7 @@ def log_predictive(model, chain, n_choices, n):
         weights[k] = log_probability
 
 
-class Bernoulli(cp.Component):
+class Bernoulli(cp.kernels.Component):
     """Yes/no answers, each question with its own Beta(a, b) prior in every cluster."""
 
     def __init__(self, a: float = 1.0, b: float = 1.0) -> None:
@@ -51,11 +51,11 @@ class Bernoulli(cp.Component):
         self.a = a
         self.b = b
 
-    def prepare(self, data: np.ndarray) -> cp.Prepared:
+    def prepare(self, data: np.ndarray) -> cp.kernels.Prepared:
         """Hand over the answers, whose sums over a cluster count its yeses, and the two numbers of the prior."""
         if not np.isin(data, (0.0, 1.0)).all():
             raise ValueError("data must be zeros and ones.")
-        return cp.Prepared(log_predictive, points=data, parameters=np.array([self.a, self.b]))
+        return cp.kernels.Prepared(log_predictive, points=data, parameters=np.array([self.a, self.b]))
 
     def transform(self, data: np.ndarray) -> np.ndarray:
         """Take new answers as they are (for `copartition.predictive_density`)."""

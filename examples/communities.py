@@ -25,7 +25,7 @@ NETWORKS = {
 SETTINGS = {"burn_in": 500, "min_sweeps": 1500, "lag": 500, "seed": 1}
 
 
-def main(name: str = "miserables", picture: str = "networks.png", replicates: int = 100) -> cp.Consensus:
+def main(name: str = "miserables", picture: str = "networks.png", replicates: int = 100) -> cp.answers.Consensus:
     """Find the blocks of a network, print them, and draw them."""
     posterior = NETWORKS[name]()
     e = cp.estimate(posterior, [cp.n_clusters(most=12), cp.co_clustering()], replicates=replicates, **SETTINGS)

@@ -57,7 +57,7 @@ def log_cluster(model, size, total, squares):
     return top + math.log(result)
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def log_predictive(model, chain, n_choices, n):
     """Log density of a point in each cluster: with the point, less without."""
     points, sizes, sums, weights = model.points, chain.sizes, chain.sums, chain.weights
@@ -66,7 +66,7 @@ def log_predictive(model, chain, n_choices, n):
         weights[k] = after - log_cluster(model, sizes[k], sums[k, 0], sums[k, 1])
 
 
-@cp.log_merge
+@cp.kernels.log_merge
 def log_merge(model, chain, a, b):
     """Log density of the points of two clusters as one, over that as two."""
     sizes, sums = chain.sizes, chain.sums
@@ -89,13 +89,13 @@ def set_scale(model, scale):
         parameters[count + i] -= math.log(total)
 
 
-@cp.renew
+@cp.kernels.renew
 def renew(model, chain):
     """The scale has been drawn."""
     set_scale(model, model.hyperparameters[0])
 
 
-@cp.weigh_hyperparameter
+@cp.kernels.weigh_hyperparameter
 def weigh(model, chain, group):
     """Log density of all data for each value of the scale."""
     c, unknown = chain[0], model.unknown
@@ -106,24 +106,24 @@ def weigh(model, chain, group):
             unknown.weights[i] += log_cluster(model, c.sizes[k], c.sums[k, 0], c.sums[k, 1])
 
 
-class RichardsonGreen(cp.Component):
+class RichardsonGreen(cp.kernels.Component):
     """Normal clusters: means normal, variances inverse gamma, independent of each other, their scale unknown."""
 
     def __init__(self, mean: float, mean_sd: float, scale: cp.Gamma) -> None:
         self.mean, self.mean_sd, self.scale = mean, mean_sd, scale
 
-    def prepare(self, data: np.ndarray) -> cp.Prepared:
+    def prepare(self, data: np.ndarray) -> cp.kernels.Prepared:
         """Hand over points and their squares, and a table of all that depends on size and variance."""
         sizes, v, spread = np.arange(len(data) + 2.0)[:, None], VARIANCES, self.mean_sd**2
         of_size = -0.5 * (sizes - 1) * np.log(v) - 0.5 * np.log(v + sizes * spread) - 0.5 * sizes * np.log(2 * np.pi)
         log_prior = self.scale.log_density(SCALES) + np.log(SCALES)  # values are equally far apart in logs
-        return cp.Prepared(
+        return cp.kernels.Prepared(
             log_predictive,
             points=self.transform(data),
             table=np.hstack([of_size, spread / (v + sizes * spread)]),
             parameters=np.concatenate([-0.5 / v, np.zeros(len(v))]),
             log_merge=log_merge,
-            unknown=cp.Unknowns([cp.OnGrid("scale", SCALES, log_prior)], weigh=weigh, renew=renew),
+            unknown=cp.kernels.Unknowns([cp.kernels.OnGrid("scale", SCALES, log_prior)], weigh=weigh, renew=renew),
         )
 
     def transform(self, data: np.ndarray) -> np.ndarray:
@@ -159,7 +159,12 @@ def models() -> dict[str, cp.Mixture]:
 
 def main(folder: Path = Path("out"), replicates: int = 200) -> None:
     """Write the picture and the page into a folder."""
-    wanted = [cp.n_components(most=MOST - 1), cp.n_components(), cp.n_clusters(), cp.hyperparameters()]
+    wanted = [
+        cp.functionals.n_components(most=MOST - 1),
+        cp.functionals.n_components(),
+        cp.n_clusters(),
+        cp.hyperparameters(),
+    ]
     found = {}
     for name, posterior in models().items():
         print(f"\n{name}: {posterior}")

@@ -48,11 +48,11 @@ def plane(number: int) -> cp.Mixture:
 
 def differing(x: np.ndarray, y: np.ndarray) -> int:
     """Return in how many points two partitions differ, clusters that go with each other taken as one."""
-    shared = cp.overlaps(x, y)
+    shared = cp.partition.overlaps(x, y)
     return int(len(x) - shared[linear_sum_assignment(-shared)].sum())
 
 
-def follow(target: cp.Target, coupling: cp.Coupling, split_merge: int, lag: int, seed: int) -> np.ndarray:
+def follow(target: cp.Target, coupling: cp.couplings.Coupling, split_merge: int, lag: int, seed: int) -> np.ndarray:
     """Return, for each coupled sweep of a pair until it meets: clusters of x, clusters of y, points that differ."""
     random, step = stream(seed, 0), BoundStep(cp.Step(coupling, split_merge))
     pair = start_pair(target, step, check_start(target, "one_cluster"), lag, random)
@@ -74,7 +74,7 @@ def draw_pair(ax: Any, rows: np.ndarray, title: str, longest: int) -> None:
     ax.set(title=title, xlabel="coupled sweeps", ylabel="clusters", xlim=(0, longest), ylim=(0.7, None))
 
 
-def meeting_by_distance(coupling: cp.Coupling, split_merge: int, pairs: int) -> tuple[np.ndarray, np.ndarray]:
+def meeting_by_distance(coupling: cp.couplings.Coupling, split_merge: int, pairs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return, by the number of points that differ before a sweep, how often it met and how many sweeps there were."""
     met, tried = np.zeros((2, len(BINS)))
     for number in range(pairs):
@@ -91,7 +91,7 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
     figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), layout="constrained")
     seeds = range(max(3, pairs // 10))
     slow = max((follow(posterior, cp.Transport(), 0, 50, seed) for seed in seeds), key=len)
-    fast = max((follow(posterior, cp.Path(), 10, 50, seed) for seed in seeds), key=len)
+    fast = max((follow(posterior, cp.couplings.Path(), 10, 50, seed) for seed in seeds), key=len)
     draw_pair(axes[0, 0], slow, f"slowest of {len(seeds)} pairs: transport, Gibbs alone", len(slow))
     draw_pair(axes[0, 1], fast, f"slowest of {len(seeds)} pairs: path, 10 split-merge moves", len(slow))
     axes[0, 1].legend(frameon=False, loc="upper right")
@@ -99,7 +99,7 @@ def main(folder: Path = Path("out"), pairs: int = 300) -> None:
     ax = axes[1, 0]
     width = 0.38
     for offset, (label, coupling, color) in enumerate(
-        [("transport", cp.Transport(), SERIES[0]), ("path", cp.Path(), SERIES[2])]
+        [("transport", cp.Transport(), SERIES[0]), ("path", cp.couplings.Path(), SERIES[2])]
     ):
         share, _tried = meeting_by_distance(coupling, 0, max(5, pairs // 2))
         ax.bar(np.arange(len(BINS)) + (offset - 0.5) * width, share, width, color=color, label=label)

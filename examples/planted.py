@@ -43,7 +43,7 @@ def best_of_short_chains(posterior: cp.BlockModel, chains: int = 6, sweeps: int 
     labels_themselves = cp.functional(lambda labels: labels, size=posterior.n_points)
     how = {"sweeps": 1, "burn_in": sweeps, "chains": chains, "split_merge": "auto", "seed": 1}
     ends = cp.sample(posterior, labels_themselves, **how).draws[:, -1].astype(int)
-    densities = [cp.log_density(posterior, labels) for labels in ends]
+    densities = [cp.kernels.log_density(posterior, labels) for labels in ends]
     print("log densities of short chains:", *np.round(densities, 1))
     return ends[int(np.argmax(densities))]
 
@@ -82,11 +82,11 @@ def main(vertices: int = 10_000, replicates: int = 20, folder: Path = Path("out"
     e = cp.estimate(posterior, [cp.n_clusters(), cp.memberships(start)], **how)
     print(e.select("n_clusters"))
     print(f"estimates: {time.perf_counter() - begin:.0f} seconds\n")
-    certainty = e.select("memberships").mean.reshape(vertices, -1)[np.arange(vertices), cp.canonical(start)]
-    right = cp.overlaps(start, groups).max(axis=1).sum() / vertices
+    certainty = e.select("memberships").mean.reshape(vertices, -1)[np.arange(vertices), cp.partition.canonical(start)]
+    right = cp.partition.overlaps(start, groups).max(axis=1).sum() / vertices
     print(f"{right:.2%} of the vertices are in the block of their group;", end=" ")
     print(f"{np.mean(certainty < 0.9):.2%} belong to their block with a probability below 0.9.")
-    draw(edges, cp.canonical(start), certainty, folder / "planted.png")
+    draw(edges, cp.partition.canonical(start), certainty, folder / "planted.png")
     return e
 
 

@@ -17,7 +17,7 @@ from reproduction.experiments import SCALES, Reproduction
 from reproduction.fetch import fetch, fetched
 
 # What a user can mend: the message is enough, the place in the source is not wanted.
-MISTAKES = (ValueError, TypeError, OSError, ImportError, cp.ReplicateError, cp.TuningError)
+MISTAKES = (ValueError, TypeError, OSError, ImportError, cp.errors.ReplicateError, cp.errors.TuningError)
 
 
 @contextmanager

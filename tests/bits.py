@@ -70,11 +70,11 @@ def estimates():
     yield "bernoulli", small.bernoulli()[0], cp.co_clustering(), {"coupling": "path", "split_merge": 3}
     yield "density", plane(), cp.predictive_density(PLANE[:5] + 0.3), {"split_merge": 2}
     yield "python", plane(), cp.functional(first_and_last, size=2), {"split_merge": 1}
-    yield "distances", plane(), cp.distance_to([[0] * 60, list(range(60))]), {"coupling": "matched"}
+    yield "distances", plane(), cp.functionals.distance_to([[0] * 60, list(range(60))]), {"coupling": "matched"}
     for init in ("singletons", "prior", "sequential", cp.Start("one_cluster", sweeps=3, split_merge=4)):
         yield f"start {init}", plane(), cp.n_clusters(), {"init": init, "split_merge": 2}
     yield "nugget", plane(), cp.n_clusters(), {"coupling": cp.Transport(nugget=0.05)}
-    yield "network", club(), [cp.n_clusters(), cp.edge_probability([(4, 20)])], {}
+    yield "network", club(), [cp.n_clusters(), cp.functionals.edge_probability([(4, 20)])], {}
     yield "network, transport", club(), cp.n_clusters(), {"coupling": "transport", "split_merge": 2}
     yield "kinds", kinds(), cp.n_clusters(), {"step": cp.Step(joint_updates=2)}
     yield "lag of 1", plane(), cp.n_clusters(), {"lag": 1, "coupling": "transport"}

@@ -140,7 +140,7 @@ def update_matrix(target, states, n, hyperparameters=None):
     matrix = np.zeros((len(states), len(states)))
     for s, state in enumerate(states):
         placed = naive.placements(state, n)
-        for p, after in zip(cp.conditional(target, state, n, hyperparameters), placed, strict=True):
+        for p, after in zip(cp.kernels.conditional(target, state, n, hyperparameters), placed, strict=True):
             if p > 0:
                 matrix[s, number[after]] += p
     return matrix
@@ -239,7 +239,9 @@ def codes(states):
 def counted_steps(target, state, step, random, draws):
     """How often single steps, or those with so many split-merge moves, lead to each partition, by code."""
     trips = trips_from(state)
-    stepper = (step if isinstance(step, BoundStep) else BoundStep(cp.Step(cp.Independent(), step))).stepper(target)
+    stepper = (step if isinstance(step, BoundStep) else BoundStep(cp.Step(cp.couplings.Independent(), step))).stepper(
+        target
+    )
     draw_steps(target.model, target.hooks, chain_at(target, trips.start), stepper, random, trips, draws)
     return trips.counts
 

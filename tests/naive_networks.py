@@ -195,7 +195,7 @@ def move_matrix(network, log_size, states, order, scans, log_error=0.0):
 def log_evidence(target):
     """The log of the probability of a network under a Dirichlet process: a sum over all partitions of its vertices."""
     count, alpha = target.n_points, target.prior.alpha
-    logs = np.array([cp.log_density(target, state) for state in naive.all_partitions(count)])
+    logs = np.array([cp.kernels.log_density(target, state) for state in naive.all_partitions(count)])
     # The log prior in these is not normalised: alpha once, over alpha (alpha + 1) ... is missing.
     constant = math.log(alpha) - math.lgamma(alpha + count) + math.lgamma(alpha)
     return math.log(np.sum(np.exp(logs - logs.max()))) + logs.max() + constant

@@ -109,12 +109,12 @@ def of_sizes(sizes):
 
 TARGETS = {f.__name__: f for f in (scalar, diagonal, full, proportional, coloring, bernoulli, wishart, gaps, mixed)}
 COUPLINGS = {
-    "independent": cp.Independent(),
-    "common": cp.Common(),
-    "maximal": cp.Maximal(),
+    "independent": cp.couplings.Independent(),
+    "common": cp.couplings.Common(),
+    "maximal": cp.couplings.Maximal(),
     "transport": cp.Transport(),
     "transport_vi": cp.Transport(metric="vi"),
-    "matched": cp.Matched(),
-    "path": cp.Path(reach=5),  # whole sweeps from everywhere
-    "path_transport": cp.Path(reach=5, base="transport"),
+    "matched": cp.couplings.Matched(),
+    "path": cp.couplings.Path(reach=5),  # whole sweeps from everywhere
+    "path_transport": cp.couplings.Path(reach=5, base="transport"),
 }

@@ -36,7 +36,7 @@ class Case(NamedTuple):
         )
         first = 0
         for group in self.target.groups:
-            if isinstance(group, cp.OnGrid):
+            if isinstance(group, cp.kernels.OnGrid):
                 total += group.log_prior[list(group.values).index(hyperparameters[first])]
             first += len(group.names)
         return total

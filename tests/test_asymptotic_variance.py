@@ -22,7 +22,7 @@ from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair
 from copartition.diagnostics.findings import verdict_of
-from copartition.functionals import bind_all
+from copartition.functionals.base import bind_all
 from copartition.runs.asymptotic_variance import LEAST_ATOMS, MOST_ATOMS, combined, drawn_by_weight
 from copartition.runs.differences import PairRunner, States
 from copartition.runs.pacing import Pause
@@ -131,7 +131,9 @@ def test_sums_of_differences_know_hyperparameters():
     """5,000 pairs that begin at random partitions and hyperparameters; false alarm 1e-4."""
     target, states, g, _ = exact_with_number("discount")
     begins = np.random.default_rng(1).integers(len(g), size=(5_000, 2))
-    found = runner(target, cp.Matched(), states, begins, of=[*functionals(), cp.hyperparameters()]).run(Pause())
+    found = runner(target, cp.couplings.Matched(), states, begins, of=[*functionals(), cp.hyperparameters()]).run(
+        Pause()
+    )
     difference = g[begins[:, 0]] - g[begins[:, 1]]
     groups = values_of(states.labels)[begins[:, 0], 0]
     assert scores_of(found.totals - difference, groups, difference).max() < 4.8
@@ -164,7 +166,7 @@ def test_functionals_in_python_have_the_same_sums():
     target, states, *_ = exact("scalar")
     begins = np.random.default_rng(3).integers(len(states), size=(300, 2))
     in_python = [cp.functional(lambda labels: values_of([labels])[0], 2)]
-    a, b = (runner(target, cp.Path(), only(states), begins, of=of).run(Pause()) for of in (None, in_python))
+    a, b = (runner(target, cp.couplings.Path(), only(states), begins, of=of).run(Pause()) for of in (None, in_python))
     np.testing.assert_allclose(a.totals, b.totals, atol=1e-12)
     np.testing.assert_array_equal(a.steps, b.steps)
 
@@ -176,7 +178,7 @@ def test_chains_make_room_for_more_clusters():
     states = only(np.zeros((2, 60), dtype=np.int64))
     states.labels[1, 0] = 0
     states.labels[1, 1:] = 1
-    found = runner(target, cp.Path(), states, np.array([[0, 1]] * 5)).run(Pause())
+    found = runner(target, cp.couplings.Path(), states, np.array([[0, 1]] * 5)).run(Pause())
     assert found.met.all()
     assert np.all(found.at_x[:, 0] == 1)
 
@@ -184,7 +186,7 @@ def test_chains_make_room_for_more_clusters():
 def test_a_cap_ends_pairs_that_do_not_meet():
     target, states, *_ = exact("scalar")
     begins = np.random.default_rng(4).integers(len(states), size=(300, 2))
-    found = runner(target, cp.Independent(), only(states), begins, cap=3).run(Pause())
+    found = runner(target, cp.couplings.Independent(), only(states), begins, cap=3).run(Pause())
     assert 0 < found.met.sum() < 300
     assert np.all(found.steps[~found.met] == 3)
     assert np.all(found.steps[found.met] <= 3)

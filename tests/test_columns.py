@@ -27,7 +27,7 @@ def distribution_of(target):
     """The conditional distributions of all points at two partitions, as one list."""
     count = target.n_points
     states = [np.arange(count) % 2, np.zeros(count, dtype=int)]
-    return np.concatenate([cp.conditional(target, state, n) for state in states for n in range(count)])
+    return np.concatenate([cp.kernels.conditional(target, state, n) for state in states for n in range(count)])
 
 
 def assert_same(data, other, component):
@@ -140,7 +140,7 @@ def test_categories_that_are_declared_count_though_none_was_seen(pd):
         density = naive.Mixture(log_cluster, partial(naive.process, alpha=0.8))
         for state in naive.all_partitions(3):
             expected = naive.conditional(density, state, 1)
-            np.testing.assert_allclose(cp.conditional(target, state, 1), expected, rtol=1e-12)
+            np.testing.assert_allclose(cp.kernels.conditional(target, state, 1), expected, rtol=1e-12)
 
 
 def test_a_column_that_lacks_no_cell_is_not_slowed_down_by_others_that_do():

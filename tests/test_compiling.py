@@ -41,7 +41,7 @@ def test_kernels_are_pickled_by_name():
     target, _ = small.scalar()
     assert pickle.loads(pickle.dumps(target.hooks.log_predictive)) is target.hooks.log_predictive
     again = pickle.loads(pickle.dumps(target))
-    assert np.array_equal(cp.conditional(again, [0] * 5, 2), cp.conditional(target, [0] * 5, 2))
+    assert np.array_equal(cp.kernels.conditional(again, [0] * 5, 2), cp.kernels.conditional(target, [0] * 5, 2))
     assert repr(target.hooks.log_predictive) == "<kernel copartition.targets.gaussian.isotropic>"
 
 
@@ -137,7 +137,7 @@ def test_shipped_machine_code_is_used_by_its_own_sources_on_a_processor_that_can
         import copartition as cp
 
         target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-        print(repr(cp.conditional(target, [0, 0, 1], 1)[0].item()), "numba" in sys.modules)
+        print(repr(cp.kernels.conditional(target, [0, 0, 1], 1)[0].item()), "numba" in sys.modules)
     """
     caches = iter(range(9))
 
@@ -445,7 +445,7 @@ LOOK = """
     compiled, translate = [], parts.translate
     parts.translate = lambda one: (compiled.append(repr(one)), translate(one))[1]
     target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    distribution = cp.conditional(target, [0, 0, 1], 1)
+    distribution = cp.kernels.conditional(target, [0, 0, 1], 1)
     prepare(common, distances)
     used = [one for one in gc.get_objects() if isinstance(one, Kernel) and one._address]
     print(json.dumps({
@@ -544,7 +544,7 @@ WAIT = """
         text = source.read_text()
         assert text.count("low + r4") == 1
         source.write_text(text.replace("low + r4", "1.0 + r4"))
-    print(cp.conditional(target, [0, 0, 1], 1).tolist())
+    print(cp.kernels.conditional(target, [0, 0, 1], 1).tolist())
 """
 
 
@@ -569,13 +569,14 @@ TARGET_FILE = """
     import copartition as cp
     from weights import weight_of_second
 
-    @cp.log_predictive
+    @cp.kernels.log_predictive
     def prefer(model, chain, n_choices, n):
         for k in range(n_choices):
             chain[0].weights[k] = np.log(weight_of_second()) if k == 1 else np.log({first})
 
     target = cp.Target(np.zeros((3, 0)), prefer, cp.DirichletProcess(1.0))
-    print(cp.conditional(target, [0, 1, 1], 0)[0])  # with the other two: weight 2 * first, alone: weight_of_second
+    print(cp.kernels.conditional(target, [0, 1, 1], 0)[0])  # with the other two: weight 2 * first, alone:
+    weight_of_second
 """
 WEIGHTS_FILE = """
     import numba
@@ -610,13 +611,13 @@ def test_a_target_typed_in_at_a_prompt_works():
         import numpy as np
         import copartition as cp
 
-        @cp.log_predictive
+        @cp.kernels.log_predictive
         def flat(model, chain, n_choices, n):
             for k in range(n_choices):
                 chain[0].weights[k] = 0.0
 
         target = cp.Target(np.zeros((3, 0)), flat, cp.DirichletProcess(1.0))
-        print(cp.conditional(target, [0, 0, 0], 1).tolist())
+        print(cp.kernels.conditional(target, [0, 0, 0], 1).tolist())
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True)
     assert [float(p) for p in done.stdout.strip()[1:-1].split(",")] == pytest.approx([2 / 3, 1 / 3])

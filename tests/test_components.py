@@ -32,7 +32,7 @@ from copartition.core.state import Chain, Hooks, Model
 from copartition.core.status import DONE
 from copartition.core.steps import log_weights
 from copartition.core.types import Function, float2, int2, int64, uint1, void
-from copartition.functionals import bind_all, evaluate_at
+from copartition.functionals.base import bind_all, evaluate_at
 from test_priors import PRIORS, joint_distribution
 from test_split_merge import log_merge_kernel
 from test_sweeps import chi_square_is_plausible
@@ -59,7 +59,7 @@ class Case(NamedTuple):
     """Five points, a component, the log density of a cluster of any rows, and three new rows."""
 
     rows: Any
-    component: cp.Component
+    component: cp.kernels.Component
     log_cluster: Any
     grid: Any
 
@@ -311,7 +311,9 @@ def test_conditional_distributions_of_every_component_under_every_prior(name, pr
         np.testing.assert_allclose(distribution[: len(placed)], expected / expected.sum(), rtol=2e-11, atol=1e-17)
         assert not distribution[len(placed) :].any()
     state, n, placed = tasks[len(tasks) // 2]
-    np.testing.assert_allclose(cp.conditional(target, state, n), found[len(tasks) // 2, : len(placed)], rtol=1e-14)
+    np.testing.assert_allclose(
+        cp.kernels.conditional(target, state, n), found[len(tasks) // 2, : len(placed)], rtol=1e-14
+    )
 
 
 def all_rows(name):
@@ -348,7 +350,9 @@ def test_functions_made_for_one_table_say_the_same(monkeypatch, name):
     assert own.hooks.log_predictive is not usual.hooks.log_predictive
     for state in STATES[::3]:
         for n in range(5):
-            np.testing.assert_allclose(cp.conditional(own, state, n), cp.conditional(usual, state, n), rtol=1e-12)
+            np.testing.assert_allclose(
+                cp.kernels.conditional(own, state, n), cp.kernels.conditional(usual, state, n), rtol=1e-12
+            )
 
 
 # --- hard numbers ----------------------------------------------------------------------------------------------------
@@ -542,7 +546,7 @@ def test_products_over_many_known_columns_do_not_overflow(rng):
     data = rng.normal(0, 1, (4, 40))
     data[2:] += 1e4
     complete = cp.Mixture(data, cp.Gaussian(1.0, 1e6), cp.DirichletProcess(1.0))
-    assert cp.conditional(complete, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
+    assert cp.kernels.conditional(complete, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
     data[0, :5] = data[0, 7:] = data[1, 5] = NAN  # a cluster that is known by two cells leaves all else open
     columns = [partial(naive.known_column, noise_sd=1.0, mean_sd=1e6, mean=0.0)] * 40
     log_cluster = naive.independent_columns(data, columns)
@@ -560,7 +564,7 @@ def test_products_over_many_known_columns_do_not_overflow(rng):
     chain = chain_at(part, np.array([0, -1, 0]))
     log_weights(part.model, part.hooks, chain, 2, 1)
     assert chain.weights[1] + part.log_constant == pytest.approx(alone, rel=1e-12)
-    assert cp.conditional(target, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
+    assert cp.kernels.conditional(target, [0, 0, 0, 0], 2).tolist() == [0.0, 1.0]
 
 
 @pytest.mark.plain
@@ -579,7 +583,7 @@ def test_products_over_many_categories_stay_in_range(concentration, gaps, rng):
     if concentration < 1:
         assert_visits_are_right(target, log_cluster, rng, 1e-8)
     else:  # where the twin has no digits left
-        distribution, prior = cp.conditional(target, [0, 0, 1, 0, 2], 0), np.array([2, 1, 1, 1]) / 5
+        distribution, prior = cp.kernels.conditional(target, [0, 0, 1, 0, 2], 0), np.array([2, 1, 1, 1]) / 5
         np.testing.assert_allclose(distribution, prior, rtol=1e-9)
 
 
@@ -609,14 +613,14 @@ COMPONENTS_OF_ONE_COLUMN = [
 @pytest.mark.parametrize(("component", "column"), COMPONENTS_OF_ONE_COLUMN)
 def test_one_point_and_points_that_are_all_the_same(component, column):
     one = cp.Mixture([1], component)
-    assert cp.conditional(one, [0], 0).tolist() == [1.0]
+    assert cp.kernels.conditional(one, [0], 0).tolist() == [1.0]
     assert cp.sample(one, cp.n_clusters(), sweeps=3, burn_in=0, chains=1, split_merge=1).draws.max() == 1.0
     density = naive.Mixture(naive.independent_columns([[1]] * 4, [column]), partial(naive.process, alpha=0.8))
     same = cp.Mixture([1] * 4, component, cp.DirichletProcess(0.8))
     for state in naive.all_partitions(4):
         for n in range(4):
             expected = naive.conditional(density, state, n)
-            np.testing.assert_allclose(cp.conditional(same, state, n), expected, rtol=1e-11)
+            np.testing.assert_allclose(cp.kernels.conditional(same, state, n), expected, rtol=1e-11)
 
 
 # --- defaults --------------------------------------------------------------------------------------------------------
@@ -654,7 +658,7 @@ def test_one_column_of_unknown_covariance_is_one_of_unknown_variance(rng):
     of_both = [cp.Mixture(data, component) for component in (cp.NormalInverseWishart(), cp.NormalInverseGamma())]
     for state in ([0, 0, 1, 1, 1, 2, 0], [0] * 7, list(range(7))):
         for n in range(7):
-            np.testing.assert_allclose(*[cp.conditional(target, state, n) for target in of_both], rtol=1e-11)
+            np.testing.assert_allclose(*[cp.kernels.conditional(target, state, n) for target in of_both], rtol=1e-11)
 
 
 @pytest.mark.plain
@@ -665,9 +669,9 @@ def test_a_prior_that_is_left_out_learns_its_concentration():
     given = cp.Mixture(data, cp.NormalInverseGamma(), cp.DirichletProcess(cp.Gamma(2, 4)))
     known = cp.Mixture(data, cp.NormalInverseGamma(), cp.DirichletProcess(0.5))
     assert repr(left_out.prior) == "DirichletProcess(alpha=Gamma(2, 4))"
-    distribution = cp.conditional(left_out, [0, 0, 1, 1], 0)
-    assert np.array_equal(distribution, cp.conditional(given, [0, 0, 1, 1], 0))
-    assert not np.allclose(distribution, cp.conditional(known, [0, 0, 1, 1], 0), rtol=1e-3)
+    distribution = cp.kernels.conditional(left_out, [0, 0, 1, 1], 0)
+    assert np.array_equal(distribution, cp.kernels.conditional(given, [0, 0, 1, 1], 0))
+    assert not np.allclose(distribution, cp.kernels.conditional(known, [0, 0, 1, 1], 0), rtol=1e-3)
 
 
 # --- densities of the next point -------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_a_second_run_minimises_the_expected_variation_of_information_itself(nam
     }
     settings = {"replicates": 5_000, "burn_in": 10, "min_sweeps": 100, "lag": 10}
     first = cp.consensus(cp.estimate(target, cp.co_clustering(), seed=1, **settings))
-    e = cp.estimate(target, [cp.co_clustering(), cp.distance_to(first.candidates)], seed=2, **settings)
+    e = cp.estimate(target, [cp.co_clustering(), cp.functionals.distance_to(first.candidates)], seed=2, **settings)
     second = cp.consensus(e)
     best = min(expected.values())
     assert expected[tuple(second.labels.tolist())] == pytest.approx(best, abs=1e-9)
@@ -75,7 +75,7 @@ def test_a_second_run_minimises_the_expected_variation_of_information_itself(nam
 
 def test_partitions_are_judged_with_the_metric_of_the_loss():
     target, _ = small.scalar()
-    wanted = [cp.co_clustering(), cp.distance_to([[0, 0, 0, 0, 0], [0, 1, 2, 3, 4]], "hamming")]
+    wanted = [cp.co_clustering(), cp.functionals.distance_to([[0, 0, 0, 0, 0], [0, 1, 2, 3, 4]], "hamming")]
     e = cp.estimate(target, wanted, replicates=50, burn_in=2, min_sweeps=10, lag=2)
     assert len(cp.consensus(e, "binder").candidates) == 2
     assert len(cp.consensus(e, "vi").candidates) == 52
@@ -90,7 +90,7 @@ def test_planted_clusters_are_found():
     e = cp.estimate(target, cp.co_clustering(), settings="auto", replicates=100, seed=1)
     for loss in LOSSES:
         found = cp.consensus(e, loss=loss)
-        assert np.array_equal(found.labels, cp.canonical(truth))
+        assert np.array_equal(found.labels, cp.partition.canonical(truth))
         assert not found.is_spread
         assert np.all(found.belongs > 0.95)
 
@@ -325,7 +325,7 @@ def test_a_pilot_whose_pairs_do_not_meet_says_so(monkeypatch):
     """No sweep is left to pairs after their lag."""
     monkeypatch.setattr("copartition.runs.consensus.MAX_SWEEPS", 50)
     posterior = cp.Mixture(np.linspace(-3, 3, 100), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    with pytest.raises(cp.TuningError, match="did not meet within 50 sweeps"):
+    with pytest.raises(cp.errors.TuningError, match="did not meet within 50 sweeps"):
         cp.consensus(posterior, coupling="transport", init="singletons", seed=1)
 
 

@@ -98,7 +98,7 @@ def test_conditional_distributions_are_those_of_the_restricted_density(case):
     target, density, states, _ = case
     for state in states:
         for n in range(target.n_points):
-            ours = cp.conditional(target, state, n)
+            ours = cp.kernels.conditional(target, state, n)
             if target.constraint.labels[n] < 0:
                 np.testing.assert_allclose(ours, naive.conditional(density, state, n), atol=1e-13)
             else:  # it stays where it is
@@ -193,7 +193,7 @@ def test_chains_keep_to_the_constraint_for_long():
         labels = chain.labels
         assert not set(labels[women].tolist()) & set(labels[~women].tolist())
         assert labels[number["E1"]] == labels[number["E2"]] != labels[number["E12"]]
-        seen.add(tuple(cp.canonical(labels).tolist()))
+        seen.add(tuple(cp.partition.canonical(labels).tolist()))
     assert len(seen) > 10
 
 
@@ -244,7 +244,7 @@ THREE = [0.0, 1.0, 2.0]
             "init must have points with different known labels in different clusters, got points 0 and 1 together",
         ),
         (
-            lambda: cp.conditional(mixture(known=[0, 1, -1, -1, -1])[0], [0, 0, 0, 0, 0], 4),
+            lambda: cp.kernels.conditional(mixture(known=[0, 1, -1, -1, -1])[0], [0, 0, 0, 0, 0], 4),
             "labels must have points with different known labels in different clusters",
         ),
         (

@@ -189,8 +189,8 @@ def test_couplings_by_name_and_as_objects():
         (lambda: check_coupling("sinkhorn"), "coupling must be 'path', .* or an object such as"),
         (lambda: check_coupling(3), "coupling must be"),
         (lambda: cp.Transport(metric="euclid"), "metric must be 'hamming' or 'vi', got 'euclid'"),
-        (lambda: cp.Maximal(nugget=1.5), "nugget must be a number from 0 to 1, got 1.5"),
-        (lambda: cp.Common(nugget="little"), "nugget must be a number from 0 to 1, got 'little'"),
+        (lambda: cp.couplings.Maximal(nugget=1.5), "nugget must be a number from 0 to 1, got 1.5"),
+        (lambda: cp.couplings.Common(nugget="little"), "nugget must be a number from 0 to 1, got 'little'"),
     ],
 )
 def test_bad_input_is_refused(make, message):

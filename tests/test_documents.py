@@ -20,6 +20,7 @@ from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.datasets import faithful
+from public import public_names
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -197,8 +198,8 @@ def test_own_target_page_is_the_example(tmp_path):
     distribution = eval(check.split("#")[0], scope)
     cp = scope["cp"]
     reference = cp.Mixture(answers, bernoulli.Bernoulli(0.5, 0.5), cp.DirichletProcess(1.0))
-    np.testing.assert_allclose(distribution, cp.conditional(reference, scope["labels"], 3), rtol=1e-12)
-    np.testing.assert_allclose(distribution, cp.conditional(scope["target"], scope["labels"], 3), rtol=1e-12)
+    np.testing.assert_allclose(distribution, cp.kernels.conditional(reference, scope["labels"], 3), rtol=1e-12)
+    np.testing.assert_allclose(distribution, cp.kernels.conditional(scope["target"], scope["labels"], 3), rtol=1e-12)
     # The page's log_merge changes how fast moves are made and not where they lead, but for rounding.
     faster = cp.Target(
         answers, scope["log_predictive"], cp.DirichletProcess(1.0), parameters=[0.5, 0.5], log_merge=scope["log_merge"]
@@ -235,18 +236,19 @@ def test_the_overview_names_what_there_is():
             found = getattr(found, part)
 
 
-NOT_DOCUMENTED_ALONE = {"__version__", "plots"}
-DECORATORS = [name for name in cp.__all__ if "Decorator of" in (inspect.getdoc(getattr(cp, name)) or "")]
+PUBLIC = public_names()
+DECORATORS = [name for name, thing in PUBLIC.items() if "Decorator of" in (inspect.getdoc(thing) or "")]
 
 
 def test_every_public_name_has_an_example_and_is_listed_once():
     listed = re.findall(r"^   (\w[\w.]*)$", (ROOT / "docs/api/index.md").read_text(), flags=re.MULTILINE)
     assert len(set(listed)) == len(listed)
-    assert {name for name in listed if "." not in name} == set(cp.__all__) - NOT_DOCUMENTED_ALONE
+    elsewhere = ("plots.", "datasets.", "sklearn.", "anndata.")
+    assert {name for name in listed if not name.startswith(elsewhere)} == set(PUBLIC)
     drawn = {f"plots.{name}" for name, f in vars(cp.plots).items() if is_plot(name, f)}
     assert {name for name in listed if name.startswith("plots.")} == drawn
-    for name in set(cp.__all__) - NOT_DOCUMENTED_ALONE:
-        assert ">>>" in inspect.getdoc(getattr(cp, name)), name
+    for name, thing in PUBLIC.items():
+        assert ">>>" in inspect.getdoc(thing), name
 
 
 def is_plot(name, f):
@@ -256,7 +258,7 @@ def is_plot(name, f):
 @pytest.mark.parametrize("name", DECORATORS)
 def test_examples_of_decorators_run(name):
     """Decorators are all made by one function, so that doctest does not find them by itself."""
-    example = doctest.DocTestParser().get_doctest(getattr(cp, name).__doc__, {}, name, None, None)
+    example = doctest.DocTestParser().get_doctest(PUBLIC[name].__doc__, {}, name, None, None)
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
@@ -295,7 +297,7 @@ def test_counts_between_clusters_on_the_page_on_own_targets(capsys, tmp_path):
     labels = np.arange(34) % 3
     inside = np.sum(labels[edges[:, 0]] == labels[edges[:, 1]])
     pairs = sum(size * (size - 1) / 2 for size in np.bincount(labels))
-    assert cp.log_density(target, labels) == pytest.approx(2.0 * (inside - 0.1 * pairs))
+    assert cp.kernels.log_density(target, labels) == pytest.approx(2.0 * (inside - 0.1 * pairs))
     assert cp.meeting_times(target, split_merge=2, replicates=2, lag=5).met.all()
 
 

@@ -17,7 +17,7 @@ from copartition.chains.chain import chain_at
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
-from copartition.functionals import bind_all, evaluate_at
+from copartition.functionals.base import bind_all, evaluate_at
 from copartition.results.partitions import Partitions
 from copartition.runs import atoms
 from copartition.runs.drawing import part_of
@@ -73,7 +73,7 @@ def states_of(job, number):
 def test_what_is_kept_is_what_the_definition_says(monkeypatch, times, per_replicate):
     monkeypatch.setattr(atoms, "CORRECTIONS", 2)
     target, _ = small.scalar()
-    job = job_for(target, [cp.n_clusters()], cp.Independent(), times, per_replicate)
+    job = job_for(target, [cp.n_clusters()], cp.couplings.Independent(), times, per_replicate)
     count = 3 if JIT_DISABLED else 25
     kept = run(job, count).partitions
     first, most_corrections = kept.first, 0
@@ -91,7 +91,7 @@ def test_what_is_kept_is_what_the_definition_says(monkeypatch, times, per_replic
 @pytest.mark.plain
 def test_weights_sum_to_one_and_keeping_changes_no_bit():
     target, _ = small.scalar()
-    job = job_for(target, [cp.n_clusters()], cp.Maximal(), (0, 7, 1), 3)
+    job = job_for(target, [cp.n_clusters()], cp.couplings.Maximal(), (0, 7, 1), 3)
     kept, plain = run(job, 20), run(replace(job, keeps=0), 20)
     assert kept.values.tolist() == plain.values.tolist()
     assert plain.partitions is None
@@ -103,12 +103,12 @@ def test_weights_sum_to_one_and_keeping_changes_no_bit():
 
 def test_what_is_kept_does_not_depend_on_the_batch_or_on_room():
     target, _ = small.scalar()
-    job = job_for(target, [cp.n_clusters()], cp.Independent(), (0, 7, 1), 3)
+    job = job_for(target, [cp.n_clusters()], cp.couplings.Independent(), (0, 7, 1), 3)
     together = run(job, 30).partitions
     alone = Partitions.joined([job.run([i], Pause())[0].partitions for i in reversed(range(30))])
     for a, b in zip(together, alone, strict=True):
         assert np.array_equal(a, b)
-    with_pairs = job_for(target, [cp.co_clustering(keep_values=False)], cp.Independent(), (0, 7, 1), 3)
+    with_pairs = job_for(target, [cp.co_clustering(keep_values=False)], cp.couplings.Independent(), (0, 7, 1), 3)
     for a, b in zip(together, run(with_pairs, 30).partitions, strict=True):
         assert np.array_equal(a, b)
 
@@ -130,18 +130,18 @@ def questions(target):
         cp.n_clusters(2),
         cp.largest_clusters(2),
         cp.co_clustering(),
-        cp.cluster_similarity(REFERENCE),
+        cp.functionals.cluster_similarity(REFERENCE),
     ]
     found += [
         cp.co_clustering(pairs=[[0, 3], [1, 4]]),
         cp.memberships(REFERENCE),
-        cp.cluster_sizes_histogram([1, 2, 6]),
+        cp.functionals.cluster_sizes_histogram([1, 2, 6]),
     ]
-    found += [cp.distance_to([REFERENCE, [0] * 5], "vi"), cp.functional(lambda labels: labels[4] + 0.5)]
+    found += [cp.functionals.distance_to([REFERENCE, [0] * 5], "vi"), cp.functional(lambda labels: labels[4] + 0.5)]
     found += [cp.co_clustering(keep_values=False), cp.memberships(REFERENCE, keep_values=False)]
     if isinstance(target, cp.Mixture):
         grid = np.linspace(-1.0, 1.0, 2 * target.shape[1]).reshape(2, -1)
-        found += [cp.predictive_density(grid), cp.log_likelihood()]
+        found += [cp.predictive_density(grid), cp.functionals.log_likelihood()]
     return found
 
 
@@ -253,7 +253,7 @@ def test_hyperparameters_are_kept_with_their_partitions(name):
     """Against averages of the same replicates over all sweeps, which are exact by other tests: 1 in 2,000 fails."""
     target = small_hyperparameters.CASES[name]().target
     grid = np.zeros((1, target.shape[1]))
-    wanted = [cp.hyperparameters(), cp.predictive_density(grid), cp.log_likelihood()]
+    wanted = [cp.hyperparameters(), cp.predictive_density(grid), cp.functionals.log_likelihood()]
     d = cp.draw(target, wanted, replicates=2_000, per_replicate=2, coupling="transport", seed=3, **SHORT)
     e = d.expect(wanted)
     difference = e.values - d.run.values
@@ -268,7 +268,7 @@ def test_hyperparameters_are_kept_with_their_partitions(name):
 @pytest.mark.parametrize("name", small_networks.SMALL)
 def test_networks_are_asked_afterwards(name):
     target, _, _ = small_networks.SMALL[name]()
-    wanted = [cp.edge_probability([(0, 1), (2, 5)]), cp.n_clusters(3)]
+    wanted = [cp.functionals.edge_probability([(0, 1), (2, 5)]), cp.n_clusters(3)]
     d = cp.draw(target, wanted, replicates=500, per_replicate=2, seed=3, **SHORT)
     difference = d.expect(wanted).values - d.run.values
     spread = difference.std(axis=0, ddof=1) / np.sqrt(len(difference))
@@ -373,7 +373,7 @@ def test_under_a_cap_ordinary_averages_are_there(posterior):
     [
         ([], "functional must be one functional or more"),
         ("n_clusters", "functional must be a functional such as"),
-        (cp.edge_probability([(0, 1)]), "BlockModel"),
+        (cp.functionals.edge_probability([(0, 1)]), "BlockModel"),
         (lambda labels: float("nan"), "must return 1 finite number"),
         (lambda labels: [], "must return one number or more"),
         (cp.n_clusters, "got the function n_clusters: call it"),
@@ -409,8 +409,10 @@ def test_a_store_goes_on_and_is_read_again(posterior, tmp_path, functional):
     read = cp.WeightedPartitions.load(path, posterior)
     assert same(whole, on)
     assert same(whole, read)
-    assert np.array_equal(read.expect(cp.log_likelihood()).values, whole.expect(cp.log_likelihood()).values)
-    with pytest.raises(cp.StoreError, match=r"per_replicate is 4 there and (None|1) here"):
+    assert np.array_equal(
+        read.expect(cp.functionals.log_likelihood()).values, whole.expect(cp.functionals.log_likelihood()).values
+    )
+    with pytest.raises(cp.errors.StoreError, match=r"per_replicate is 4 there and (None|1) here"):
         cp.estimate(posterior, functional, replicates=60, store=path, seed=2, burn_in=0, min_sweeps=6, lag=2)
 
 
@@ -421,7 +423,7 @@ def test_without_the_posterior_labels_can_be_asked(posterior, some, tmp_path):
     assert read.target is None
     wanted = [cp.co_clustering(), cp.memberships([0, 1] * 4), lambda labels: labels[3]]
     assert np.array_equal(read.expect(wanted).values, replace(some, target=None).expect(wanted).values)
-    for asks in (cp.log_likelihood(), cp.predictive_density([0.0])):
+    for asks in (cp.functionals.log_likelihood(), cp.predictive_density([0.0])):
         with pytest.raises(
             (TypeError, ValueError), match=r"asks the posterior, which a file does not hold: give the target"
         ):
@@ -447,9 +449,9 @@ def test_damaged_partitions_are_refused_and_made_anew(posterior, tmp_path):
     how = {"per_replicate": 4, "seed": 2, "replicates": 12, **SHORT}
     whole = cp.draw(posterior, store=path, **how)
     damaged(path, "UPDATE partitions SET packed = (SELECT packed FROM partitions WHERE number = 3) WHERE number = 7")
-    with pytest.raises(cp.StoreError, match="replicate 7 cannot be read"):
+    with pytest.raises(cp.errors.StoreError, match="replicate 7 cannot be read"):
         cp.WeightedPartitions.load(path)
-    with pytest.raises(cp.StoreError, match="11 replicates were copied to"):
+    with pytest.raises(cp.errors.StoreError, match="11 replicates were copied to"):
         cp.draw(posterior, store=path, **how)
     assert same(whole, cp.draw(posterior, store=tmp_path / "run-rest.db", **how))
 
@@ -465,7 +467,7 @@ def test_a_consensus_is_chosen_and_judged_by_different_replicates(some):
     assert np.array_equal(c.estimate.meeting_times, some.run.meeting_times[1::2])
     assert c.chosen_by.components[-1] == "n_clusters"
     judging = part_of(some, np.arange(120) % 2 == 1)
-    expected = judging.expect(cp.distance_to(c.labels, "vi"))
+    expected = judging.expect(cp.functionals.distance_to(c.labels, "vi"))
     assert c.expected_loss == pytest.approx(expected.mean[0])
     assert c.expected_loss_stderr == pytest.approx(expected.stderr[0])
     with pytest.raises(ValueError, match="burn_in must be left out"):

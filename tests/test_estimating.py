@@ -162,14 +162,14 @@ def test_a_store_refuses_another_run_and_says_what_differs(tmp_path):
         ({"coupling": "maximal"}, "step"),
         ({"init": "singletons"}, "init"),
     ):
-        with pytest.raises(cp.StoreError, match=f"belongs to another run: .*{word} is"):
+        with pytest.raises(cp.errors.StoreError, match=f"belongs to another run: .*{word} is"):
             run(store=path, **changes)
-    with pytest.raises(cp.StoreError, match=r"target is .*5 points x 2"):
+    with pytest.raises(cp.errors.StoreError, match=r"target is .*5 points x 2"):
         cp.estimate(small.diagonal()[0], [cp.n_clusters(), cp.largest_clusters(2)], store=path, **SETTINGS)
     assert path.read_bytes() == before
 
 
-class Nameless(cp.Component):
+class Nameless(cp.kernels.Component):
     """A component that does not say what it is."""
 
     def prepare(self, data):
@@ -194,7 +194,7 @@ def test_a_store_goes_on_with_a_model_that_does_not_say_what_it_is(tmp_path, kin
     assert "0x" not in str(e.made_by)
     # Another model that says the same of itself is another model all the same.
     other = cp.Target(small.YES_NO, bernoulli.log_predictive, prior, parameters=[0.5, 0.6])
-    with pytest.raises(cp.StoreError, match=r"belongs to another run: (fingerprint|target) is"):
+    with pytest.raises(cp.errors.StoreError, match=r"belongs to another run: (fingerprint|target) is"):
         cp.estimate(other, cp.n_clusters(), replicates=4, store=tmp_path / "run.db", **SETTINGS)
 
 
@@ -252,7 +252,7 @@ def test_foreign_and_truncated_files_are_refused_untouched(tmp_path, content):
     if not content:
         assert len(run(store=path, replicates=1).values) == 1  # an empty file is as good as none
         return
-    with pytest.raises(cp.StoreError, match="left as it is"):
+    with pytest.raises(cp.errors.StoreError, match="left as it is"):
         run(store=path)
     assert path.read_bytes() == content
     other = tmp_path / "other.db"
@@ -260,7 +260,7 @@ def test_foreign_and_truncated_files_are_refused_untouched(tmp_path, content):
         connection.execute("CREATE TABLE t (x)")
     connection.close()
     before = other.read_bytes()
-    with pytest.raises(cp.StoreError, match="database of another program"):
+    with pytest.raises(cp.errors.StoreError, match="database of another program"):
         run(store=other)
     assert other.read_bytes() == before
 
@@ -271,17 +271,17 @@ def test_a_store_that_lost_its_end_is_refused(tmp_path):
     content = path.read_bytes()
     cut = tmp_path / "cut.db"
     cut.write_bytes(content[: len(content) // 2])
-    with pytest.raises(cp.StoreError, match=r"cannot be used|cannot be read"):
+    with pytest.raises(cp.errors.StoreError, match=r"cannot be used|cannot be read"):
         run(store=cut)
 
 
 def test_a_missing_store_cannot_be_loaded(tmp_path):
-    with pytest.raises(cp.StoreError, match="There is no store at"):
+    with pytest.raises(cp.errors.StoreError, match="There is no store at"):
         cp.Estimate.load(tmp_path / "nothing.db")
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):
-    with pytest.raises(cp.StoreError, match="cannot be used"):
+    with pytest.raises(cp.errors.StoreError, match="cannot be used"):
         run(store=tmp_path / "no" / "such" / "folder" / "run.db")
 
 
@@ -300,7 +300,7 @@ def test_a_full_disk_is_a_clear_error_and_the_store_stays_valid(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
         try:
             cp.estimate(target, cp.n_clusters(), replicates=200_000, **arguments)
-        except cp.StoreError as error:
+        except cp.errors.StoreError as error:
             print(error)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
@@ -326,7 +326,7 @@ def test_a_store_that_may_only_be_read_is_a_clear_error_and_stays_valid(tmp_path
             os.seteuid(65534)
         try:
             cp.estimate(target, cp.n_clusters(), replicates=20, **arguments)
-        except cp.StoreError as error:
+        except cp.errors.StoreError as error:
             print(error)
         if os.getuid() == 0:
             os.seteuid(0)
@@ -410,7 +410,7 @@ def test_an_error_names_the_replicate_and_keeps_the_others(tmp_path):
     target = small.scalar()[0]
     settings = {"replicates": 12, "burn_in": 0, "min_sweeps": 2, "lag": 1, "seed": 3}
     with pytest.raises(
-        cp.ReplicateError, match=r"Replicate \d+.* could not be run: RuntimeError: four clusters"
+        cp.errors.ReplicateError, match=r"Replicate \d+.* could not be run: RuntimeError: four clusters"
     ) as caught:
         cp.estimate(target, cp.functional(fails_sometimes), store=path, **settings)
     kept = cp.Estimate.load(path)
@@ -420,7 +420,7 @@ def test_an_error_names_the_replicate_and_keeps_the_others(tmp_path):
         (lambda labels: np.nan, "must return 1 finite"),
         (lambda labels: [1, 2], "must return 1 finite"),
     ):
-        with pytest.raises(cp.ReplicateError, match=message):
+        with pytest.raises(cp.errors.ReplicateError, match=message):
             cp.estimate(target, cp.functional(wrong), **settings)
 
 
@@ -458,7 +458,7 @@ def test_functionals_are_checked():
     with pytest.raises(ValueError, match=r"grid must be points with 1 column"):
         cp.estimate(target, cp.predictive_density(np.zeros((2, 3))))
     with pytest.raises(ValueError, match="edges must be two or more increasing"):
-        cp.cluster_sizes_histogram([3, 2])
+        cp.functionals.cluster_sizes_histogram([3, 2])
 
 
 def test_progress_shows_the_estimate(capsys, monkeypatch):
@@ -511,14 +511,14 @@ def test_deadlines_that_are_none():
         cp.Seconds(-1.0)
 
 
-@cp.evaluation
+@cp.kernels.evaluation
 def no_number(model, chain, hooks, parameters, out):
     out[0] = np.nan
 
 
 def test_a_functional_without_a_value_does_not_pass_unseen():
-    target, h = small.scalar()[0], cp.Functional("no number", no_number, 1)
-    with pytest.raises(cp.ReplicateError, match="Worker 0 could not be used: the functional gave"):
+    target, h = small.scalar()[0], cp.kernels.Functional("no number", no_number, 1)
+    with pytest.raises(cp.errors.ReplicateError, match="Worker 0 could not be used: the functional gave"):
         cp.estimate_within(target, h, workers=2, deadline=cp.Sweeps(5), burn_in=0, min_sweeps=1, lag=1)
-    with pytest.raises(cp.ReplicateError, match=r"Replicate 0.* could not be run: the functional gave nan"):
+    with pytest.raises(cp.errors.ReplicateError, match=r"Replicate 0.* could not be run: the functional gave nan"):
         cp.estimate(target, h, replicates=2, burn_in=0, min_sweeps=1, lag=1)

@@ -27,7 +27,7 @@ from copartition.core.state import Room, move_signatures
 from copartition.core.status import DONE
 from copartition.core.types import int64
 from copartition.couplings.base import partner
-from copartition.functionals import evaluate_at
+from copartition.functionals.base import evaluate_at
 from copartition.runs.pacing import Pause
 from copartition.runs.pairs import PairJob, pair_job
 from copartition.runs.replicates import Job, Runner, Settings
@@ -93,7 +93,7 @@ def count(chain):
 def test_values_are_those_of_the_formula_replicate_by_replicate(lag, init):
     target, _ = small.scalar()
     for k, m in ((0, 0), (2, 9)):
-        job = job_for(target, [cp.n_clusters()], cp.Maximal(), (k, m, lag, CAP), init)
+        job = job_for(target, [cp.n_clusters()], cp.couplings.Maximal(), (k, m, lag, CAP), init)
         results = run(job, 4 if JIT_DISABLED else 40)
         for i, value in enumerate(results.values[:, 0]):
             h_x, h_y, tau = trajectory(target, job.step, job.start, lag, 1, i, m)
@@ -161,7 +161,7 @@ def test_split_merge_moves_and_starts_that_are_runs_leave_it_unbiased(name, coup
         assert_unbiased(run(job, 20_000).values, exact)
 
 
-@cp.log_merge
+@cp.kernels.log_merge
 def wrong_log_merge(model, chain, a, b):
     return 0.3
 
@@ -185,7 +185,7 @@ def swapped_remainders(pair, n_x, n_y, total_x, total_y, i, u):
     return best if best >= 0 else draw(y, n_y, u * total_y)
 
 
-class Swapped(cp.Matched):
+class Swapped(cp.couplings.Matched):
     partner = swapped_remainders
 
 
@@ -194,7 +194,7 @@ def test_wrong_kernels_fail_the_same_test(wrong):
     target, density = small.bernoulli()
     exact = exact_pairs(target, density)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    step = BoundStep(cp.Step(cp.Path(reach=5), 2))
+    step = BoundStep(cp.Step(cp.couplings.Path(reach=5), 2))
     if wrong == "acceptance ratio":
         parts = {"parameters": target.model.parameters, "log_merge": wrong_log_merge}
         target = cp.Target(target.model.points, target.hooks.log_predictive, target.prior, **parts)
@@ -233,7 +233,7 @@ def test_evaluation_inside_a_sweep_is_right_where_points_are_coupled_one_by_one(
     """Functionals may be looked at in the middle of a sweep where nothing but the last point's distribution matters."""
     target, density = small.bernoulli()
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    step = distributions.OnlyMoves(cp.Step(cp.Matched(), 0), only=(Move(shifted_chain, shifted_by_points),))
+    step = distributions.OnlyMoves(cp.Step(cp.couplings.Matched(), 0), only=(Move(shifted_chain, shifted_by_points),))
     job = job_for(target, functionals, step, (0, 2, 1, 10_000), "singletons")
     assert_unbiased(run(job, 20_000).values, exact_pairs(target, density))
 
@@ -294,12 +294,12 @@ def test_python_functionals_give_the_same_values(init, times):
     target, _ = small.scalar()
     count = 3 if JIT_DISABLED else 100
     compiled = [cp.n_clusters(), cp.co_clustering([0, 1])]
-    expected = run(job_for(target, compiled, cp.Common(), times, init), count)
+    expected = run(job_for(target, compiled, cp.couplings.Common(), times, init), count)
     for others in (slice(1, 1), slice(1, 2)):
         asked = []
         functionals = in_python(asked)
         functionals[others] = compiled[others]
-        slow = run(job_for(target, functionals[:2], cp.Common(), times, init), count)
+        slow = run(job_for(target, functionals[:2], cp.couplings.Common(), times, init), count)
         assert slow.values.tolist() == expected.values.tolist()
         assert slow.meeting_times.tolist() == expected.meeting_times.tolist()
         assert slow.met.tolist() == expected.met.tolist()
@@ -331,7 +331,7 @@ def test_replicates_do_not_depend_on_the_pieces_they_are_run_in(kind, pieces):
     job = job_for(
         target,
         functionals,
-        BoundStep(cp.Step(cp.Path(), 1)),
+        BoundStep(cp.Step(cp.couplings.Path(), 1)),
         (1, 5, 2, CAP),
         cp.Start("prior", sweeps=2, split_merge=1),
     )
@@ -345,7 +345,7 @@ def test_replicates_do_not_depend_on_the_pieces_they_are_run_in(kind, pieces):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("init", [None, "sequential", cp.Start("one_cluster", sweeps=1, split_merge=2)])
-@pytest.mark.parametrize("coupling", [cp.Transport(), cp.Path(reach=40)], ids=["transport", "path"])
+@pytest.mark.parametrize("coupling", [cp.Transport(), cp.couplings.Path(reach=40)], ids=["transport", "path"])
 def test_chains_that_outgrow_their_arrays_go_on_or_begin_again_with_the_same_bits(monkeypatch, init, coupling):
     """At their start, on their own, or together, then also in the middle of a sweep that is coupled as a whole."""
     functionals = [cp.n_clusters(), cp.largest_clusters(2)]
@@ -402,11 +402,15 @@ def pairs_that(kind):
     functionals = [cp.n_clusters(), cp.largest_clusters(2)]
     if kind == "grow":
         return job_for(
-            growing(), functionals, BoundStep(cp.Step(cp.Path(), 2)), (0, 0, 1, 8)
+            growing(), functionals, BoundStep(cp.Step(cp.couplings.Path(), 2)), (0, 0, 1, 8)
         ), 3 if JIT_DISABLED else 10
     target, _ = small.scalar()
     cap = CAP if kind == "meet" else 5
-    step = BoundStep(cp.Step(cp.Matched(), 1)) if kind == "meet" else BoundStep(cp.Step(cp.Independent(), 0))
+    step = (
+        BoundStep(cp.Step(cp.couplings.Matched(), 1))
+        if kind == "meet"
+        else BoundStep(cp.Step(cp.couplings.Independent(), 0))
+    )
     return job_for(target, functionals, step, (0, 0, 2, cap), "singletons"), 10 if JIT_DISABLED else 40
 
 
@@ -458,7 +462,7 @@ def test_functionals_in_python_are_written_down_too(monkeypatch, lines):
     monkeypatch.setattr("copartition.runs.replicates.LINES", lines)
     courses = []
     for functionals in ([cp.n_clusters(), cp.co_clustering([0, 1])], in_python([])):
-        job = job_for(target, functionals, cp.Common(), (0, 0, 2, CAP), "prior")
+        job = job_for(target, functionals, cp.couplings.Common(), (0, 0, 2, CAP), "prior")
         courses.append(PairJob(job, True, np.arange(2)).run(range(4 if JIT_DISABLED else 40), Pause())[0])
     assert_same_courses(*courses)
     assert any(np.any(differences) for differences in courses[0].differences)
@@ -514,12 +518,12 @@ def test_predictive_density_integrates_to_one():
 @pytest.mark.plain
 def test_histogram_of_sizes_adds_up():
     target, _ = small.scalar()
-    histogram = cp.cluster_sizes_histogram([1, 2, 4, 6])
+    histogram = cp.functionals.cluster_sizes_histogram([1, 2, 4, 6])
     e = cp.estimate(target, [histogram, cp.n_clusters()], replicates=3, burn_in=0, min_sweeps=3, lag=1)
     np.testing.assert_allclose(e.values[:, :3].sum(axis=1), e.values[:, 3])
 
 
-@cp.evaluation
+@cp.kernels.evaluation
 def share_of_cluster(model, chain, hooks, parameters, out):
     """Share of all points in the cluster of a given point: a functional as a user would write it."""
     labels, sizes = chain[0].labels, chain[0].sizes
@@ -531,7 +535,7 @@ def test_a_compiled_functional_of_the_users_own():
     target, density = small.scalar()
     states, distribution = naive.distribution(density, 5)
     exact = distribution @ np.array([state.count(state[2]) / 5 for state in states])
-    own = cp.Functional("share of the cluster of point 2", share_of_cluster, 1, [2])
+    own = cp.kernels.Functional("share of the cluster of point 2", share_of_cluster, 1, [2])
     e = cp.estimate(target, own, replicates=4 if JIT_DISABLED else 20_000, burn_in=1, min_sweeps=5, lag=2, seed=3)
     assert e.components == ["share of the cluster of point 2"]
     if not JIT_DISABLED:
@@ -558,7 +562,9 @@ def test_coupled_sweeps_are_timed_without_the_lead(monkeypatch):
     ticks = iter(range(10_000))
     monkeypatch.setattr("copartition.runs.replicates.time.thread_time", lambda: float(next(ticks)))
     target = small.scalar()[0]
-    job = pair_job(target, (), BoundStep(cp.Step(cp.Independent(), 0)), check_start(target, "singletons"), 5, 9, 1)
+    job = pair_job(
+        target, (), BoundStep(cp.Step(cp.couplings.Independent(), 0)), check_start(target, "singletons"), 5, 9, 1
+    )
     runner = Runner(job, [0, 1], times_parts=True)
     while runner.ended < 2:
         before = runner.ended

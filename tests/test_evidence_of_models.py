@@ -27,7 +27,7 @@ from copartition.cli import main
 from copartition.core.random import stream
 from copartition.diagnostics.evidence import Evidence, comparison_of
 from copartition.diagnostics.powers import Curve, Node, stratified
-from copartition.functionals import evaluate_at
+from copartition.functionals.base import evaluate_at
 from copartition.runs import evidence as running
 from copartition.runs import powers, sequential
 from copartition.targets.priors import DirichletProcess, FiniteMixture, MixtureOfFiniteMixtures, PitmanYor
@@ -80,9 +80,9 @@ def test_log_likelihood_is_that_of_the_definition_and_leaves_the_chain_as_it_was
     target, density = small.TARGETS[name]()
     chain = chain_at(target, np.zeros(5, dtype=np.int64))
     for t in range(12):
-        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 1)), chain, stream(4, t), 1)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), 1)), chain, stream(4, t), 1)
         before = [array.copy() for array in list(chain)[:-1]]  # all but what is at its side
-        (value,) = evaluate_at(target.model, target.hooks, [cp.log_likelihood()], chain)
+        (value,) = evaluate_at(target.model, target.hooks, [cp.functionals.log_likelihood()], chain)
         assert value == pytest.approx(log_data(density, chain.labels.tolist()), abs=1e-10)
         count = chain.n_clusters[0]
         after = chain._replace(weights=before[3], kept=before[9], scratch=before[11])
@@ -94,7 +94,9 @@ def test_log_likelihood_is_that_of_the_definition_and_leaves_the_chain_as_it_was
 def test_log_likelihood_of_every_partition(name):
     target, density = small.TARGETS[name]()
     for labels in PARTITIONS[::3]:
-        (value,) = evaluate_at(target.model, target.hooks, [cp.log_likelihood()], chain_at(target, np.array(labels)))
+        (value,) = evaluate_at(
+            target.model, target.hooks, [cp.functionals.log_likelihood()], chain_at(target, np.array(labels))
+        )
         assert value == pytest.approx(log_data(density, labels), abs=1e-10)
 
 
@@ -102,7 +104,7 @@ def test_log_likelihood_knows_the_numbers_of_the_chain():
     case = small_hyperparameters.spherical()
     own = case.target.of_chain()
     chain = advance_chain(own, BoundStep(), chain_at(own, np.zeros(5, dtype=np.int64)), stream(1, 0), 3)
-    (value,) = evaluate_at(own.model, own.hooks, [cp.log_likelihood()], chain)
+    (value,) = evaluate_at(own.model, own.hooks, [cp.functionals.log_likelihood()], chain)
     assert own.model.hyperparameters[0] != case.target.model.hyperparameters[0]
     assert value == pytest.approx(case.log_data(chain.labels.tolist(), own.model.hyperparameters), abs=1e-10)
 
@@ -110,7 +112,7 @@ def test_log_likelihood_knows_the_numbers_of_the_chain():
 def test_log_likelihood_refuses_targets_without_one():
     target, _ = small.coloring()
     with pytest.raises(ValueError, match="log_likelihood knows no log density of GraphColoring"):
-        cp.log_likelihood().bind(target)
+        cp.functionals.log_likelihood().bind(target)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
@@ -119,7 +121,7 @@ def test_expected_log_likelihood_at_a_power(beta):
     _, prior, likelihood = enumerated(density)
     distribution = np.exp(prior + beta * likelihood - logsumexp(prior + beta * likelihood))
     settings = {"replicates": 2000, "burn_in": 5, "min_sweeps": 25, "lag": 5, "seed": 2}
-    e = cp.estimate(target.tempered(beta), cp.log_likelihood(), **settings)
+    e = cp.estimate(target.tempered(beta), cp.functionals.log_likelihood(), **settings)
     assert abs(e.mean[0] - distribution @ likelihood) < 4 * e.stderr[0]
 
 
@@ -273,21 +275,23 @@ def test_more_replicates_until_precise_enough(hasty, posterior):
 
 
 def test_pairs_that_do_not_meet_are_an_error(hasty, posterior, monkeypatch):
-    with pytest.raises(cp.EvidenceError, match=r"Pairs did not meet within max_sweeps, 1, coupled sweeps .* power 0"):
+    with pytest.raises(
+        cp.errors.EvidenceError, match=r"Pairs did not meet within max_sweeps, 1, coupled sweeps .* power 0"
+    ):
         cp.log_evidence(posterior, coupling="independent", max_sweeps=1, seed=1, executor=1)
     assert pickle.loads(pickle.dumps(powers.Unmet(0.25))).args == (0.25,)
 
 
 @pytest.mark.plain
 def test_a_budget_is_kept(hasty, posterior):
-    with pytest.raises(cp.EvidenceError, match="max_seconds, 1e-09, are over before there is a log evidence"):
+    with pytest.raises(cp.errors.EvidenceError, match="max_seconds, 1e-09, are over before there is a log evidence"):
         cp.log_evidence(posterior, max_seconds=1e-9, seed=1, executor=1, coupling="matched")
     with pytest.raises(
-        cp.EvidenceError, match=r"takes about .* CPU seconds, more than max_seconds, 1000: so far it is"
+        cp.errors.EvidenceError, match=r"takes about .* CPU seconds, more than max_seconds, 1000: so far it is"
     ):
         cp.log_evidence(posterior, 1e-9, max_seconds=1e3, replicates=8, seed=1, executor=1, coupling="matched")
     with pytest.raises(
-        cp.EvidenceError, match=r"takes about .* CPU seconds, more than max_seconds, 1000: so far it is"
+        cp.errors.EvidenceError, match=r"takes about .* CPU seconds, more than max_seconds, 1000: so far it is"
     ):
         cp.log_evidence(posterior, 1e-9, max_seconds=1e3, method="smc", particles=2, seed=1, executor=1)
 
@@ -308,7 +312,9 @@ def test_wrong_arguments_are_told():
 
 def test_particles_that_disagree_are_refused():
     sequential._check(np.array([-5.0, -6.0, -7.5]), 2)
-    with pytest.raises(cp.EvidenceError, match=r"3 repetitions with 2 particles have a standard deviation of 2, more"):
+    with pytest.raises(
+        cp.errors.EvidenceError, match=r"3 repetitions with 2 particles have a standard deviation of 2, more"
+    ):
         sequential._check(np.array([-5.0, -7.0, -9.0]), 2)
 
 
@@ -360,7 +366,7 @@ def test_models_are_compared_with_random_numbers_of_their_own(hasty, posterior):
 
 
 def test_an_error_says_which_model(hasty, posterior):
-    with pytest.raises(cp.EvidenceError, match="two: max_seconds"):
+    with pytest.raises(cp.errors.EvidenceError, match="two: max_seconds"):
         cp.compare({"two": posterior}, max_seconds=1e-9, executor=1)
 
 

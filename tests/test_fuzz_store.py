@@ -75,7 +75,7 @@ def is_refused(path, expected):
     """Read a store: whether it is refused; if not, it says what it said."""
     try:
         e = cp.Estimate.load(path)
-    except cp.StoreError:
+    except cp.errors.StoreError:
         return True
     assert_same(e, expected)
     np.testing.assert_array_equal(e.seconds, expected.seconds)
@@ -146,7 +146,7 @@ def test_any_bytes_give_the_same_answer_or_a_store_error(tmp_path_factory, store
 def test_files_that_are_no_stores_are_refused(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("any") / "run.db"
     path.write_bytes(content)
-    with pytest.raises(cp.StoreError):
+    with pytest.raises(cp.errors.StoreError):
         cp.Estimate.load(path)
 
 
@@ -187,15 +187,15 @@ def test_a_damaged_replicate_is_named_and_the_rest_is_kept(tmp_path, stores):
     damaged(path, "UPDATE replicates SET meeting_time = meeting_time + 1 WHERE number IN (3, 17, 18, 19)")
     before = path.read_bytes()
     sentence = r"run.db' is damaged .*: replicates 3 and 17 to 19 cannot be read. The rest "
-    with pytest.raises(cp.StoreError, match=sentence + "can be kept"):
+    with pytest.raises(cp.errors.StoreError, match=sentence + "can be kept"):
         cp.Estimate.load(path)
-    with pytest.raises(cp.StoreError, match=sentence + "is kept: 56 replicates were copied to .*run-rest.db"):
+    with pytest.raises(cp.errors.StoreError, match=sentence + "is kept: 56 replicates were copied to .*run-rest.db"):
         run("kept", path)
     assert path.read_bytes() == before
     assert_same(run("kept", rest), stores["kept"][1])
     assert_same(cp.Estimate.load(rest), stores["kept"][1])
     more = run("kept", rest, replicates=COUNT + 5)
-    with pytest.raises(cp.StoreError, match=r"The rest is kept in .*run-rest.db', which is there already"):
+    with pytest.raises(cp.errors.StoreError, match=r"The rest is kept in .*run-rest.db', which is there already"):
         run("kept", path)
     assert_same(cp.Estimate.load(rest), more)
 
@@ -226,9 +226,9 @@ def test_what_was_changed_is_found_out(tmp_path, stores, wrong):
     path, rest = tmp_path / "run.db", tmp_path / "run-rest.db"
     path.write_bytes(stores["kept"][0])
     damaged(path, WRONG[wrong])
-    with pytest.raises(cp.StoreError, match=r"is damaged \(.*\): .* can(not)? be read"):
+    with pytest.raises(cp.errors.StoreError, match=r"is damaged \(.*\): .* can(not)? be read"):
         cp.Estimate.load(path)
-    with pytest.raises(cp.StoreError, match=r"is damaged \(.*\): .* can(not)? be read"):
+    with pytest.raises(cp.errors.StoreError, match=r"is damaged \(.*\): .* can(not)? be read"):
         run("kept", path)
     assert rest.exists() == (wrong != "no replicates")
     if rest.exists():
@@ -245,7 +245,7 @@ def test_the_rest_of_a_run_with_a_cap_has_all_that_belongs_to_it(tmp_path, store
         f"DELETE FROM unmet WHERE number = {pair}",
         "DELETE FROM description WHERE key = 'tally'",
     )
-    with pytest.raises(cp.StoreError, match=rf"replicates {pair} and 30 cannot be read"):
+    with pytest.raises(cp.errors.StoreError, match=rf"replicates {pair} and 30 cannot be read"):
         run("cap", path)
     assert_same(run("cap", rest), stores["cap"][1])
 
@@ -257,15 +257,15 @@ def test_sums_that_are_damaged_cannot_be_kept(tmp_path, stores):
         damaged(path, statement)
         for read in (cp.Estimate.load, lambda path: run("sums", path)):
             with pytest.raises(
-                cp.StoreError, match="sums over replicates cannot be taken apart, so that none can be k"
+                cp.errors.StoreError, match="sums over replicates cannot be taken apart, so that none can be k"
             ):
                 read(path)
     damaged(path, "DELETE FROM description WHERE key = 'tally'")
-    with pytest.raises(cp.StoreError, match="sums over replicates cannot be taken apart"):
+    with pytest.raises(cp.errors.StoreError, match="sums over replicates cannot be taken apart"):
         run("sums", path)
     path.write_bytes(stores["sums"][0])
     damaged(path, "DELETE FROM description WHERE key = 'seed'")  # which the call knows
-    with pytest.raises(cp.StoreError, match="60 replicates were copied"):
+    with pytest.raises(cp.errors.StoreError, match="60 replicates were copied"):
         run("sums", path)
     assert_same(run("sums", tmp_path / "run-rest.db"), stores["sums"][1])
 
@@ -275,13 +275,13 @@ def test_a_damaged_store_of_another_run_is_not_copied(tmp_path, stores):
     path = tmp_path / "run.db"
     path.write_bytes(stores["kept"][0])
     damaged(path, "UPDATE replicates SET met = 0 WHERE number = 5")
-    with pytest.raises(cp.StoreError, match="belongs to another run: seed is 1 there and 2 here"):
+    with pytest.raises(cp.errors.StoreError, match="belongs to another run: seed is 1 there and 2 here"):
         run("kept", path, seed=2)
     damaged(path, "DELETE FROM description")
-    with pytest.raises(cp.StoreError, match=r"its replicates cannot be read. Use another file"):
+    with pytest.raises(cp.errors.StoreError, match=r"its replicates cannot be read. Use another file"):
         run("kept", path, seed=2)
     assert not (tmp_path / "run-rest.db").exists()
-    with pytest.raises(cp.StoreError, match="59 replicates were copied"):
+    with pytest.raises(cp.errors.StoreError, match="59 replicates were copied"):
         run("kept", path)
 
 
@@ -291,7 +291,7 @@ def test_replicates_that_never_ended_are_not_called_damaged(tmp_path, stores):
     without(path, 3, 17)
     assert cp.Estimate.load(path).unfinished == 2
     damaged(path, "UPDATE replicates SET met = 0 WHERE number = 5")
-    with pytest.raises(cp.StoreError, match="1 of replicates 3, 5 and 17 cannot be read"):
+    with pytest.raises(cp.errors.StoreError, match="1 of replicates 3, 5 and 17 cannot be read"):
         cp.Estimate.load(path)
 
 
@@ -301,7 +301,7 @@ def test_another_format_is_refused(tmp_path, stores):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 3")
     for read in (cp.Estimate.load, lambda path: run("kept", path)):
-        with pytest.raises(cp.StoreError, match="has format 3, and this version of copartition reads format 4"):
+        with pytest.raises(cp.errors.StoreError, match="has format 3, and this version of copartition reads format 4"):
             read(path)
 
 

@@ -92,7 +92,7 @@ def two_chains(case, labels, hyperparameters, coupling=None):
     """A pair at two partitions, each with its numbers."""
     own = [with_hyperparameters(case.target, one) for one in hyperparameters]
     chains = [chain_at(one, np.array(state)) for one, state in zip(own, labels, strict=True)]
-    pair = couple(case.target, coupling or cp.Matched(), *chains, (own[0].model, own[1].model))
+    pair = couple(case.target, coupling or cp.couplings.Matched(), *chains, (own[0].model, own[1].model))
     count_pair(pair)
     return pair
 
@@ -117,7 +117,7 @@ def test_single_numbers_have_their_distributions_in_both_chains_and_agree_as_oft
     pair = two_chains(case, LABELS, (start, start * np.r_[np.ones(1), np.full(len(start) - 1, 1.2)]))
     of_x, of_y = np.zeros((count, 1)), np.zeros((count, 1))
     models, hooks = (pair.model_x, pair.model_y), case.target.hooks
-    if isinstance(case.target.groups[group], cp.OnGrid):
+    if isinstance(case.target.groups[group], cp.kernels.OnGrid):
         weights = []
         for model, chain in zip(models, (pair.x, pair.y), strict=True):
             total = grid_distribution(model, hooks, chain, group)

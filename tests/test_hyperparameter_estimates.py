@@ -185,7 +185,7 @@ def test_tempered_chains_swap_numbers_along_with_partitions(name):
     case, states, distribution, means = small_hyperparameters.integrated(name)
     target, ladder = case.target, np.array([1.0, 0.6, 0.2])
     start = State(np.zeros((3, 5), dtype=np.int64), np.tile(target.model.hyperparameters, (3, 1)), stream(4, 0))
-    tempered = Tempered(target, BoundStep(cp.Step(cp.Independent(), 0)), ladder, start)
+    tempered = Tempered(target, BoundStep(cp.Step(cp.couplings.Independent(), 0)), ladder, start)
     number = {state: s for s, state in enumerate(states)}
     counts, draws, values = np.zeros(len(states)), 1500, []
     for t in range(4 * draws):
@@ -227,13 +227,13 @@ MISTAKES = [
     (lambda: cp.PitmanYor(-0.2, cp.Beta(1, 1)), "alpha must be positive where the discount is unknown, got -0.2"),
     (lambda: cp.hyperparameters("variance"), "hyperparameters needs a name and edges, or neither"),
     (lambda: cp.hyperparameters("variance", [1.0, 0.5]), "edges must be two or more numbers in rising order"),
-    (lambda: cp.OnGrid("theta", [1.0, 1.0]), "values of OnGrid must be different numbers"),
-    (lambda: cp.Drawn(["a", "b"], [1.0]), "initial of Drawn must have a number for each"),
+    (lambda: cp.kernels.OnGrid("theta", [1.0, 1.0]), "values of OnGrid must be different numbers"),
+    (lambda: cp.kernels.Drawn(["a", "b"], [1.0]), "initial of Drawn must have a number for each"),
     (
-        lambda: cp.Unknowns([cp.OnGrid("theta", [1.0])]),
+        lambda: cp.kernels.Unknowns([cp.kernels.OnGrid("theta", [1.0])]),
         "weigh of Unknowns must be given, because a number",
     ),
-    (lambda: cp.Unknowns([cp.Drawn(["a"], [1.0])]), "draw and log_density of Unknowns must be given"),
+    (lambda: cp.kernels.Unknowns([cp.kernels.Drawn(["a"], [1.0])]), "draw and log_density of Unknowns must be given"),
     (
         lambda: cp.Mixture([[1.0, 2.0], [2.0, np.nan]], cp.TiedGaussian("full")),
         r"data of TiedGaussian\('full'\) must have every cell",
@@ -243,12 +243,15 @@ MISTAKES = [
         "mean_weight must be the same for all columns where a number of NormalInverseGamma is unknown",
     ),
     (
-        lambda: cp.log_density(small_hyperparameters.spherical().target, [0] * 5),
+        lambda: cp.kernels.log_density(small_hyperparameters.spherical().target, [0] * 5),
         "numbers must be given .* variance is unknown",
     ),
-    (lambda: cp.log_density(small_hyperparameters.spherical().target, [0] * 5, [1.0, 2.0]), "numbers must be 1 number"),
     (
-        lambda: cp.log_density(small_hyperparameters.discount().target, [0] * 5, [0.2]),
+        lambda: cp.kernels.log_density(small_hyperparameters.spherical().target, [0] * 5, [1.0, 2.0]),
+        "numbers must be 1 number",
+    ),
+    (
+        lambda: cp.kernels.log_density(small_hyperparameters.discount().target, [0] * 5, [0.2]),
         "numbers must have a value of its grid",
     ),
     (
@@ -275,7 +278,7 @@ def test_a_chain_with_unknown_numbers_needs_a_target_of_its_own():
     with pytest.raises(ValueError, match="must be run with a target of its own"):
         advance_chain(
             target,
-            BoundStep(cp.Step(cp.Independent(), 0)),
+            BoundStep(cp.Step(cp.couplings.Independent(), 0)),
             chain_at(target, np.zeros(5, dtype=np.int64)),
             stream(1, 1),
             1,

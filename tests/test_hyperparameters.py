@@ -40,7 +40,7 @@ def places(target, rng, count):
     for _ in range(count):
         values = []
         for group in target.groups:
-            if isinstance(group, cp.OnGrid):
+            if isinstance(group, cp.kernels.OnGrid):
                 values.append([rng.choice(group.values[8:-8])])
             elif group.names[0].startswith("covariance"):
                 root = rng.normal(0, 0.5, (2, 2)) + 1.5 * np.eye(2)
@@ -64,7 +64,7 @@ def test_log_density_given_numbers_is_that_of_the_definition(name, rng):
             assert Density(own).of_data(chain_at(own, np.array(labels))) == pytest.approx(
                 case.log_data(labels, hyperparameters), abs=1e-9
             )
-        own = [cp.log_density(case.target, labels, hyperparameters) for labels in (STATES[3], STATES[20])]
+        own = [cp.kernels.log_density(case.target, labels, hyperparameters) for labels in (STATES[3], STATES[20])]
         exact = [
             case.log_partition(labels, hyperparameters) + case.log_data(labels, hyperparameters)
             for labels in (STATES[3], STATES[20])
@@ -91,7 +91,7 @@ def test_distributions_of_numbers_are_those_of_the_joint_density(name, power, rn
             first = 0
             for g, group in enumerate(target.groups):
                 last = first + len(group.names)
-                if isinstance(group, cp.OnGrid):
+                if isinstance(group, cp.kernels.OnGrid):
                     total = grid_distribution(own.model, own.hooks, chain, g)
                     found = own.model.unknown.weights[: len(group.values)] / total
                     tried = [np.r_[hyperparameters[:first], value, hyperparameters[last:]] for value in group.values]
@@ -117,7 +117,7 @@ def test_statistics_follow_the_hyperparameters_along_a_chain(name):
     random = stream(5, 5)
     chain = start_chain(target, Beginning(np.zeros(5, dtype=np.int64)), random)
     for _ in range(3 if JIT_DISABLED else 40):
-        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain, random, 1)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), 2)), chain, random, 1)
         fresh = with_hyperparameters(target, target.model.hyperparameters.copy())
         again = chain_at(fresh, np.array(naive.canonical(chain.labels.tolist())))
         for field in ("points", "table", "parameters", "log_size", "log_new", "log_grown", "constant"):

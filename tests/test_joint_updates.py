@@ -39,7 +39,7 @@ def deal_kernel(model, hooks, chain, room, back, key, naming):
     return int(kernels.deal_all(model, hooks, chain, back, room, room.of_x, key, naming))
 
 
-ALONE = cp.Step(cp.Independent(), 0)
+ALONE = cp.Step(cp.couplings.Independent(), 0)
 
 
 def only_updates(target, updates, step=ALONE):
@@ -202,7 +202,7 @@ def test_two_chains_each_have_the_distribution_of_one_from_every_pair(name):
     target, density = four_points(name)
     states, _ = naive.distribution(density, 4)
     matrix = update_matrix(target, density, states, UPDATES)
-    step = only_updates(target, UPDATES, cp.Step(cp.Path(), 0))
+    step = only_updates(target, UPDATES, cp.Step(cp.couplings.Path(), 0))
     codes, met = distributions.codes(states), 0
     for a, x in enumerate(states):
         for b, y in enumerate(states):
@@ -239,7 +239,9 @@ def test_overlaps_are_right_after_updates_and_chains_grow(component):
     target = crowd()
     if component == "wishart":
         target = cp.Mixture(crowd().model.points[:, :2], cp.NormalInverseWishart(), cp.DirichletProcess(5.0))
-    step = BoundStep(cp.Step(cp.Path(), 2), partners=partners_of(target), plan=plan_updates(target, cp.JointUpdates(5)))
+    step = BoundStep(
+        cp.Step(cp.couplings.Path(), 2), partners=partners_of(target), plan=plan_updates(target, cp.JointUpdates(5))
+    )
     random = stream(1, 2)
     chain = chain_at(target, np.zeros(60, dtype=np.int64))
     small_capacity = len(chain.sizes)

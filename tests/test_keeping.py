@@ -106,7 +106,7 @@ def test_what_is_kept_is_right_after_every_step(name, split_merge, rng):
     random = stream(3, 1)
     seen = set()
     for _ in range(3 if JIT_DISABLED else 40):
-        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), split_merge)), chain, random, 1)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), split_merge)), chain, random, 1)
         assert_kept_is_right(target, chain)
         seen.add(int(chain.n_clusters[0]))
     assert len(seen) > 3 or JIT_DISABLED
@@ -122,13 +122,13 @@ def test_what_is_kept_is_right_where_chains_grow_and_shrink(rng):
     target = cp.Mixture(data, component, cp.DirichletProcess(1e12))
     chain = chain_at(target, np.zeros(n_points, dtype=np.int64))
     capacity = len(chain.sizes)
-    chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 3)), chain, stream(1, 1), 3)
+    chain = advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), 3)), chain, stream(1, 1), 3)
     assert len(chain.sizes) > capacity
     assert_kept_is_right(target, chain, 1e-8)
     assert_kept_is_right(target, grown(chain), 1e-8)
     few = cp.Mixture(data[:, 1:], cp.NormalInverseWishart(0.0, 0.1, 3.0, [[1.0]]), cp.DirichletProcess(1.0))
     chain = advance_chain(
-        few, BoundStep(cp.Step(cp.Independent(), 5)), chain_at(few, np.arange(n_points)), stream(1, 2), 5
+        few, BoundStep(cp.Step(cp.couplings.Independent(), 5)), chain_at(few, np.arange(n_points)), stream(1, 2), 5
     )
     assert chain.slots[: chain.n_clusters[0]].tolist() != list(range(chain.n_clusters[0]))
     assert_kept_is_right(few, grown(chain))
@@ -163,7 +163,7 @@ def test_what_is_kept_does_not_drift(rng):
     chain = chain_at(target, np.zeros(N_POINTS, dtype=np.int64))
     random = stream(0, 5)
     for _ in range(20):
-        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 3)), chain, random, 100)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), 3)), chain, random, 100)
         assert_kept_is_right(target, chain, 1e-11)
 
 
@@ -175,7 +175,7 @@ def test_what_is_kept_does_not_drift(rng):
 @pytest.mark.parametrize("name", ["two columns", "two column groups"])
 def test_what_two_chains_keep_is_right(name, coupling, rng):
     target = TARGETS[name](rng)
-    step = BoundStep(cp.Step(cp.Path(reach=N_POINTS) if coupling == "path" else small.COUPLINGS[coupling], 3))
+    step = BoundStep(cp.Step(cp.couplings.Path(reach=N_POINTS) if coupling == "path" else small.COUPLINGS[coupling], 3))
     x, y = (chain_at(target, target.check_labels(one)) for one in (np.arange(N_POINTS), np.arange(N_POINTS) % 3))
     pair = couple(target, step.coupling, advance_chain(target, step, x, stream(7, 7), 1), y)
     count_pair(pair)
@@ -213,7 +213,7 @@ def part_of_sweep(model, hooks, pair, coupled, random, first, last):
 def test_shadows_keep_what_is_right_for_their_own_clusters(name, rng):
     """In the middle of sweeps of two chains as a whole, after they have parted; also if arrays grow then."""
     target = TARGETS[name](rng)
-    coupling = cp.Path(reach=N_POINTS)
+    coupling = cp.couplings.Path(reach=N_POINTS)
     step = BoundStep(cp.Step(coupling, 0))
     # Every third point is alone in both chains: where they part there, the shadow too takes it from its row and back.
     points = np.arange(N_POINTS)
@@ -348,23 +348,23 @@ def test_a_point_far_out_is_let_go_before_it_is_placed(twice, rng):
 # largest.
 
 
-@cp.begin_cluster
+@cp.kernels.begin_cluster
 def begin_largest(model, chain, k):
     chain[0].kept[chain[0].slots[k], 0] = 0.0
 
 
-@cp.enter_cluster
+@cp.kernels.enter_cluster
 def enter_largest(model, chain, k, n):
     slot = chain[0].slots[k]
     chain[0].kept[slot, 0] = max(chain[0].kept[slot, 0], model[0].points[n, 0])
 
 
-@cp.leave_cluster
+@cp.kernels.leave_cluster
 def leave_largest(model, chain, k, n):
     return model[0].points[n, 0] >= chain[0].kept[chain[0].slots[k], 0]
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def uniform_by_keeping(model, chain, n_choices, n):
     m, c = model[0], chain[0]
     x, shape = m.points[n, 0], m.parameters[0]
@@ -385,7 +385,7 @@ def uniform_by_keeping(model, chain, n_choices, n):
         )
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def uniform_by_labels(model, chain, n_choices, n):
     """The same without anything kept; slow, and of no use for split-merge moves."""
     m, c = model[0], chain[0]
@@ -401,7 +401,7 @@ def uniform_by_labels(model, chain, n_choices, n):
         )
 
 
-LARGEST = cp.Keeping(begin_largest, enter_largest, leave_largest, width=1)
+LARGEST = cp.kernels.Keeping(begin_largest, enter_largest, leave_largest, width=1)
 
 
 def uniform_cluster(data, shape):
@@ -433,7 +433,7 @@ def test_a_target_that_keeps_the_largest_has_the_distribution_of_its_density():
     for state in naive.all_partitions(5)[:: 5 if JIT_DISABLED else 1]:
         for n in range(5):
             expected = naive.conditional(density, state, n)
-            np.testing.assert_allclose(cp.conditional(target, state, n), expected, rtol=1e-12)
+            np.testing.assert_allclose(cp.kernels.conditional(target, state, n), expected, rtol=1e-12)
 
 
 @pytest.mark.plain
@@ -468,13 +468,13 @@ def test_a_target_that_keeps_can_make_every_kind_of_step(rng):
 # --- who is called when ----------------------------------------------------------------------------------------------
 
 
-@cp.begin_cluster
+@cp.kernels.begin_cluster
 def count_begin(model, chain, k):
     chain[0].scratch[0] += 1.0
     chain[0].kept[chain[0].slots[k], 0] = 0.0
 
 
-@cp.enter_cluster
+@cp.kernels.enter_cluster
 def count_enter(model, chain, k, n):
     c = chain[0]
     c.scratch[1] += 1.0
@@ -483,7 +483,7 @@ def count_enter(model, chain, k, n):
     c.scratch[3] += c.sizes[k] != c.kept[c.slots[k], 0]
 
 
-@cp.leave_cluster
+@cp.kernels.leave_cluster
 def count_leave(model, chain, k, n):
     c = chain[0]
     c.scratch[2] += 1.0
@@ -492,13 +492,13 @@ def count_leave(model, chain, k, n):
     return model[0].parameters[0] > 0.0
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def of_nothing(model, chain, n_choices, n):
     for k in range(n_choices):
         chain[0].weights[k] = 0.0
 
 
-COUNTING = cp.Keeping(count_begin, count_enter, count_leave, width=1, scratch=4)
+COUNTING = cp.kernels.Keeping(count_begin, count_enter, count_leave, width=1, scratch=4)
 
 
 @kernel(void(Model, Hooks, Chain, int2))
@@ -567,18 +567,24 @@ def test_functions_are_called_for_points_that_move_and_for_no_others(loses, rng)
     ("make", "message"),
     [
         (
-            lambda: cp.Keeping(print, enter_largest, leave_largest, 1),
-            "begin must be a function decorated with copartition.begin_cluster, got <built-in function print>",
+            lambda: cp.kernels.Keeping(print, enter_largest, leave_largest, 1),
+            "begin must be a function decorated with copartition.kernels.begin_cluster, got <built-in function print>",
         ),
-        (lambda: cp.Keeping(begin_largest, None, leave_largest, 1), "enter must be a function decorated .*, got None"),
-        (lambda: cp.Keeping(begin_largest, enter_largest, 3, 1), "leave must be a function decorated .*, got 3"),
         (
-            lambda: cp.Keeping(begin_largest, enter_largest, leave_largest, 0),
+            lambda: cp.kernels.Keeping(begin_largest, None, leave_largest, 1),
+            "enter must be a function decorated .*, got None",
+        ),
+        (
+            lambda: cp.kernels.Keeping(begin_largest, enter_largest, 3, 1),
+            "leave must be a function decorated .*, got 3",
+        ),
+        (
+            lambda: cp.kernels.Keeping(begin_largest, enter_largest, leave_largest, 0),
             "width must be a whole number of at least 1",
         ),
-        (lambda: cp.Keeping(begin_largest, enter_largest, leave_largest, 1.5), "width must be a whole number"),
+        (lambda: cp.kernels.Keeping(begin_largest, enter_largest, leave_largest, 1.5), "width must be a whole number"),
         (
-            lambda: cp.Keeping(begin_largest, enter_largest, leave_largest, 1, -1),
+            lambda: cp.kernels.Keeping(begin_largest, enter_largest, leave_largest, 1, -1),
             "scratch must be a whole number of at least 0, got -1",
         ),
         (
@@ -588,8 +594,8 @@ def test_functions_are_called_for_points_that_move_and_for_no_others(loses, rng)
         (lambda: cp.Target(np.zeros((2, 1)), uniform_by_keeping, summed=-1), "summed must be a whole number"),
         (lambda: cp.Target(np.zeros((2, 1)), uniform_by_keeping, keeping=(1, 2)), "keeping must be a Keeping, got"),
         (
-            lambda: cp.Keeping(enter_largest, begin_largest, leave_largest, 1),
-            "begin must be a function decorated with copartition.begin_cluster, got",
+            lambda: cp.kernels.Keeping(enter_largest, begin_largest, leave_largest, 1),
+            "begin must be a function decorated with copartition.kernels.begin_cluster, got",
         ),
     ],
 )

@@ -13,7 +13,7 @@ import naive
 import small
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def no_data(model, chain, n_choices, n):
     for k in range(n_choices):
         chain[0].weights[k] = 0.0

@@ -170,19 +170,19 @@ def test_rna_seq_data_meet_as_in_the_paper(rna_seq):
     assert 49 < np.mean(m.meeting_times - 50) < 97
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def not_a_number(model, chain, n_choices, n):
     for k in range(n_choices):
         chain[0].weights[k] = np.nan if n == 2 else 0.0
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def impossible(model, chain, n_choices, n):
     for k in range(n_choices):
         chain[0].weights[k] = -np.inf
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def infinite(model, chain, n_choices, n):
     for k in range(n_choices):
         chain[0].weights[k] = np.inf
@@ -202,7 +202,7 @@ def test_a_target_that_gives_no_distribution_is_reported_not_sampled(kernel, mes
     for run in (
         lambda: cp.meeting_times(target, replicates=2),
         lambda: cp.sample(target, cp.n_clusters(), sweeps=2, burn_in=0),
-        lambda: cp.conditional(target, [0] * 4, 2 if kernel is not_a_number else 0),
+        lambda: cp.kernels.conditional(target, [0] * 4, 2 if kernel is not_a_number else 0),
     ):
         with pytest.raises(ValueError, match=message):
             run()

@@ -21,7 +21,7 @@ import test_components
 from bernoulli import Bernoulli
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at, with_hyperparameters
-from copartition.functionals import bind_all, evaluate_at
+from copartition.functionals.base import bind_all, evaluate_at
 from test_components import case_of, exact_gamma, exact_wishart, hard_data
 from test_hyperparameters import places
 
@@ -150,7 +150,7 @@ def test_rows_of_the_data_choose_as_kernels_say(name, rng):
             weights = np.exp(log_density - log_density.max()) * [*np.bincount(others), ALPHA]
             labels = [*others[:n], others[0], *others[n:]]
             # Clusters of the kernel are in the order of labels without the point, as here.
-            exact = cp.conditional(target, labels, n, hyperparameters)
+            exact = cp.kernels.conditional(target, labels, n, hyperparameters)
             np.testing.assert_allclose(weights / weights.sum(), exact, rtol=1e-9, atol=1e-12)
 
 

@@ -89,7 +89,7 @@ def test_this_machine_has_some():
     ("make", "sentence"),
     [
         (lambda: cp.n_clusters(10**9), "most must be at most 1,000,000, got 1,000,000,000, whose values .* 8,000 GB"),
-        (lambda: cp.n_components(10**9), "most must be at most 1,000,000, got 1,000,000,000"),
+        (lambda: cp.functionals.n_components(10**9), "most must be at most 1,000,000, got 1,000,000,000"),
         (lambda: cp.largest_clusters(10**8), "k must be at most 1,000,000, got 100,000,000, .* take 800 GB: ask for f"),
         (
             lambda: cp.predictive_density(np.broadcast_to(0.5, 10**7)),

@@ -27,23 +27,23 @@ from stores import without
 from test_diagnostics import estimate_from
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def makes_an_array(model, chain, n_choices, n):
     scratch = np.zeros(3)
     chain[0].weights[0] = scratch[0]
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def misspells(model, chain, n_choices, n):
     chain[0].weights[0] = model[0].params[0]
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def asks_a_chain_for_nothing(model, chain, n_choices, n):
     chain.weight[0] = 0.0
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def returns_something(model, chain, n_choices, n):
     return 1.0
 
@@ -52,28 +52,28 @@ def plain_helper(x):
     return x
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def calls_plain_python(model, chain, n_choices, n):
     chain[0].weights[0] = plain_helper(1.0)
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def forgets_the_new_cluster(model, chain, n_choices, n):
     for k in range(n_choices - 1):
         chain[0].weights[k] = -1.0
 
 
-@cp.partner
+@cp.couplings.partner
 def always_the_same_label(pair, n_x, n_y, total_x, total_y, i, u):
     return i
 
 
-@cp.partner
+@cp.couplings.partner
 def minus_one(pair, n_x, n_y, total_x, total_y, i, u):
     return -1
 
 
-@cp.partner
+@cp.couplings.partner
 def sometimes_nothing(pair, n_x, n_y, total_x, total_y, i, u):
     if u > 0.5:
         return 1
@@ -95,12 +95,12 @@ def target_of(kernel):
 )
 def test_what_cannot_be_compiled_is_explained(kernel, message):
     with pytest.raises(TypeError, match=message) as caught:
-        cp.conditional(target_of(kernel), [0] * 5, 0)
+        cp.kernels.conditional(target_of(kernel), [0] * 5, 0)
     assert "\n" not in str(caught.value)
     assert kernel.__name__ in str(caught.value)
 
 
-class Broken(cp.Coupling):
+class Broken(cp.couplings.Coupling):
     name = "broken"
 
     def __init__(self, partner):
@@ -127,7 +127,7 @@ def test_a_coupling_without_a_partner_is_refused():
 
 def test_a_choice_without_a_weight_is_found_out():
     with pytest.raises(ValueError, match="NaN"):
-        cp.conditional(target_of(forgets_the_new_cluster), [0] * 5, 0)
+        cp.kernels.conditional(target_of(forgets_the_new_cluster), [0] * 5, 0)
     with pytest.raises(ValueError, match="NaN"):
         cp.sample(target_of(forgets_the_new_cluster), cp.n_clusters(), sweeps=3, burn_in=0)
 
@@ -135,9 +135,9 @@ def test_a_choice_without_a_weight_is_found_out():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: cp.log_predictive(), "written without parentheses"),
+        (lambda: cp.kernels.log_predictive(), "written without parentheses"),
         (
-            lambda: cp.log_predictive(lambda model, chain, n: None),
+            lambda: cp.kernels.log_predictive(lambda model, chain, n: None),
             r"must take the arguments \(model, chain, n_choices, n\)",
         ),
         (lambda: cp.Target(np.zeros((2, 1)), minus_one, table=np.zeros(3)), r"table must have 2 dimension\(s\)"),
@@ -179,14 +179,14 @@ def test_a_choice_without_a_weight_is_found_out():
             "data must have no masked values",
         ),
         (lambda: cp.Mixture([1.0], cp.Gaussian(1.0, 1e200), cp.DirichletProcess(1.0)), "must not differ by more than"),
-        (lambda: cp.conditional(small.coloring()[0], [0, 1, 2, 3, 4], 0), None),
+        (lambda: cp.kernels.conditional(small.coloring()[0], [0, 1, 2, 3, 4], 0), None),
         (
-            lambda: cp.conditional(cp.GraphColoring([(0, 1)], 2, n_vertices=6), range(6), 0),
+            lambda: cp.kernels.conditional(cp.GraphColoring([(0, 1)], 2, n_vertices=6), range(6), 0),
             "at most 2 clusters besides point 0",
         ),
-        (lambda: cp.conditional(3, [0], 0), "target must be a target"),
-        (lambda: cp.canonical([]), "labels must be a one-dimensional array of labels"),
-        (lambda: cp.canonical([[0, 1]]), "labels must be a one-dimensional array of labels"),
+        (lambda: cp.kernels.conditional(3, [0], 0), "target must be a target"),
+        (lambda: cp.partition.canonical([]), "labels must be a one-dimensional array of labels"),
+        (lambda: cp.partition.canonical([[0, 1]]), "labels must be a one-dimensional array of labels"),
         (lambda: cp.meeting_times(small.scalar()[0], lag=10**30), "lag must be at most"),
         (
             lambda: cp.sample(small.scalar()[0], lambda labels: 1),
@@ -211,22 +211,22 @@ class ShortPrior:
         return np.zeros(1)
 
 
-class Forgetful(cp.Component):
+class Forgetful(cp.kernels.Component):
     def prepare(self, data):
-        cp.Prepared(minus_one, points=data)
+        cp.kernels.Prepared(minus_one, points=data)
 
 
-class Halving(cp.Component):
+class Halving(cp.kernels.Component):
     def prepare(self, data):
-        return cp.Prepared(minus_one, points=data[::2])
+        return cp.kernels.Prepared(minus_one, points=data[::2])
 
 
 def test_targets_do_not_change_when_the_array_they_came_from_does():
     points = np.array([[0.0], [1.0], [5.0]])
     target = cp.Target(points, small.scalar()[0].hooks.log_predictive, cp.DirichletProcess(1.0), table=np.ones((4, 3)))
-    before = cp.conditional(target, [0, 0, 1], 1)
+    before = cp.kernels.conditional(target, [0, 0, 1], 1)
     points[:] = 7.0
-    assert np.array_equal(cp.conditional(target, [0, 0, 1], 1), before)
+    assert np.array_equal(cp.kernels.conditional(target, [0, 0, 1], 1), before)
 
 
 def test_extreme_masses_and_gains_of_transport_problems():
@@ -240,7 +240,7 @@ def test_extreme_masses_and_gains_of_transport_problems():
 
 def test_kernels_inside_functions_say_why_they_cannot_travel():
     def make():
-        @cp.log_predictive
+        @cp.kernels.log_predictive
         def local(model, chain, n_choices, n):
             chain[0].weights[0] = 0.0
 
@@ -277,13 +277,13 @@ KERNEL = """
     import helpers
     from helpers import PAIR, by_default, by_inner
 
-    @cp.log_predictive
+    @cp.kernels.log_predictive
     def weigh(model, chain, n_choices, n):
         for k in range(n_choices):
             chain[0].weights[k] = k * {expression}
 
     target = cp.Target(np.zeros((2, 0)), weigh)
-    distribution = cp.conditional(target, [0, 0], 1)
+    distribution = cp.kernels.conditional(target, [0, 0], 1)
     print(np.log(distribution[1] / distribution[0]))
 """
 
@@ -487,10 +487,10 @@ NUMBERS = {
     "high": lambda x: cp.LogUniform(1.0, x),
     "a of Beta": lambda x: cp.Beta(x, 1.0),
     "sd": lambda x: cp.Normal(0.0, x),
-    "nugget": lambda x: cp.Path(nugget=x),
+    "nugget": lambda x: cp.couplings.Path(nugget=x),
     "Seconds": lambda x: cp.Seconds(x),
     "rate": lambda x: cp.BlockModel([(0, 1), (1, 2)], n_vertices=3, rate=x),
-    "edges": lambda x: cp.cluster_sizes_histogram([1, x]),
+    "edges": lambda x: cp.functionals.cluster_sizes_histogram([1, x]),
     "target_stderr": lambda x: cp.estimate(easy(), cp.n_clusters(), target_stderr=x, **SHORT),
     "target_relative": lambda x: cp.estimate(easy(), cp.n_clusters(), target_relative=x, **SHORT),
     "target_stderr of log_evidence": lambda x: cp.log_evidence(easy(), x),

@@ -45,7 +45,7 @@ def test_log_density_is_that_of_the_definition(name):
     """Exact, up to one constant for all 52 partitions of five points."""
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
-    differences = [cp.log_density(target, state) - density.log_density(state) for state in states]
+    differences = [cp.kernels.log_density(target, state) - density.log_density(state) for state in states]
     np.testing.assert_allclose(differences, differences[0], atol=1e-9)
 
 
@@ -60,10 +60,10 @@ def test_log_density_of_the_data_leaves_nothing_out(name):
 
 def test_log_density_does_not_depend_on_how_clusters_are_numbered():
     target, _ = small.scalar()
-    assert cp.log_density(target, [3, 3, 0, 3, 0]) == cp.log_density(target, [0, 0, 1, 0, 1])
+    assert cp.kernels.log_density(target, [3, 3, 0, 3, 0]) == cp.kernels.log_density(target, [0, 0, 1, 0, 1])
 
 
-@pytest.mark.parametrize("call", [cp.find_modes, lambda target: cp.log_density(target, [0, 1, 0, 1, 0])])
+@pytest.mark.parametrize("call", [cp.find_modes, lambda target: cp.kernels.log_density(target, [0, 1, 0, 1, 0])])
 def test_colourings_have_no_density_of_growing_clusters(call):
     with pytest.raises(ValueError, match="knows no log density of GraphColoring"):
         call(small.coloring()[0])
@@ -111,7 +111,7 @@ def test_tempered_moves_are_those_of_the_twin(name, rng):
 
 def test_only_the_power_makes_a_step_a_tempered_one():
     target, _ = small.wishart()
-    stepper = BoundStep(cp.Step(cp.Independent(), 2)).stepper(target)
+    stepper = BoundStep(cp.Step(cp.couplings.Independent(), 2)).stepper(target)
 
     def course(target):
         chain, random = chain_at(target, np.zeros(5, dtype=np.int64)), stream(1, 0)
@@ -127,7 +127,7 @@ def test_tempered_steps_have_the_tempered_distribution(moves):
     states, distribution = naive.distribution(naive.Tempered(density, BETA), 5)
     number = {state: s for s, state in enumerate(states)}
     stepper, random, draws = (
-        tempered_stepper(target, BoundStep(cp.Step(cp.Independent(), moves)), BETA),
+        tempered_stepper(target, BoundStep(cp.Step(cp.couplings.Independent(), moves)), BETA),
         stream(3, moves),
         4000,
     )
@@ -168,7 +168,7 @@ def test_the_first_of_tempered_chains_has_the_distribution_of_the_target():
     ladder = np.array([1.0, 0.6, 0.2])
     tempered = Tempered(
         target,
-        BoundStep(cp.Step(cp.Independent(), 0)),
+        BoundStep(cp.Step(cp.couplings.Independent(), 0)),
         ladder,
         State(np.zeros((3, 5), dtype=np.int64), np.zeros((3, 0)), stream(4, 0)),
     )
@@ -176,7 +176,7 @@ def test_the_first_of_tempered_chains_has_the_distribution_of_the_target():
     for t in range(4 * draws):
         log_density, chain = tempered.advance(t % 2 == 1)
         if t < 20:
-            assert log_density == pytest.approx(cp.log_density(target, chain.labels.tolist()))
+            assert log_density == pytest.approx(cp.kernels.log_density(target, chain.labels.tolist()))
         if t % 4 == 3:
             counts[number[naive.canonical(chain.labels.tolist())]] += 1
     assert chi_square_is_plausible(counts, draws * distribution, 1e-6)
@@ -187,13 +187,13 @@ def test_the_first_of_tempered_chains_has_the_distribution_of_the_target():
 def test_a_ladder_goes_down_from_one():
     target, _ = small.scalar()
     starts = check_start(target, None), check_start(target, "sequential")
-    ladder = choose_ladder(target, BoundStep(cp.Step(cp.Independent(), 1)), starts, stream(5, 0))
+    ladder = choose_ladder(target, BoundStep(cp.Step(cp.couplings.Independent(), 1)), starts, stream(5, 0))
     assert ladder[0] == 1.0
     assert ladder[-1] <= 0.7
     assert 2 <= len(ladder) <= MOST_LEVELS
     assert np.all(np.diff(ladder) < 0.0)
     np.testing.assert_array_equal(
-        ladder, choose_ladder(target, BoundStep(cp.Step(cp.Independent(), 1)), starts, stream(5, 0))
+        ladder, choose_ladder(target, BoundStep(cp.Step(cp.couplings.Independent(), 1)), starts, stream(5, 0))
     )
 
 
@@ -296,8 +296,10 @@ def test_pairs_of_the_same_chains_meet_at_once():
 def test_the_best_partition_has_the_density_that_is_said():
     target, _ = small.scalar()
     modes = cp.find_modes(target, sweeps=30, chains=2, seed=3)
-    assert modes.best_log_density == pytest.approx(cp.log_density(target, modes.best))
-    assert modes.best_log_density == pytest.approx(max(cp.log_density(target, s) for s in naive.all_partitions(5)))
+    assert modes.best_log_density == pytest.approx(cp.kernels.log_density(target, modes.best))
+    assert modes.best_log_density == pytest.approx(
+        max(cp.kernels.log_density(target, s) for s in naive.all_partitions(5))
+    )
     assert modes.ordinary_log_densities.shape == (2, 5)
     assert modes.tempered_n_clusters.shape[0] == 4
     assert len(modes.swap_rates) == len(modes.ladder) - 1
@@ -310,7 +312,7 @@ def test_the_best_partition_has_the_density_that_is_said():
 
 def test_bits_are_the_same_wherever_chains_run():
     target, _ = small.wishart()
-    step, start = BoundStep(cp.Step(cp.Independent(), 1)), check_start(target, None)
+    step, start = BoundStep(cp.Step(cp.couplings.Independent(), 1)), check_start(target, None)
     looks = [
         look_for_modes(target, step, start, sweeps=48, chains=3, seed=7, executor=executor)
         for executor in (None, 2, "processes")

@@ -50,7 +50,7 @@ def test_numbers_of_clusters_and_of_components_shares_and_sizes_are_bars_with_in
     for functional, label in (
         (cp.n_clusters(most=3), "number of clusters"),
         (cp.largest_clusters(3), "cluster, by size"),
-        (cp.cluster_sizes_histogram([1, 2, 3]), "points in a cluster, from ... to below"),
+        (cp.functionals.cluster_sizes_histogram([1, 2, 3]), "points in a cluster, from ... to below"),
     ):
         e = made_up(functional)
         ax.clear()
@@ -100,11 +100,11 @@ def test_distributions_of_numbers_are_densities(ax):
 
 
 def test_tables_of_clusters_have_their_numbers(ax):
-    e = made_up(cp.block_matrix([0, 0, 1, 1]))
+    e = made_up(cp.functionals.block_matrix([0, 0, 1, 1]))
     e.plot(ax=ax)
     np.testing.assert_array_equal(ax.get_images()[0].get_array(), e.mean.reshape(2, 2))
     assert len(ax.texts) == 4
-    together = made_up(cp.cluster_similarity([0, 0, 1, 1]))
+    together = made_up(cp.functionals.cluster_similarity([0, 0, 1, 1]))
     table = together.plot().get_images()[0].get_array()
     assert (table[0, 0], table[0, 1], table[1, 0], table[1, 1]) == tuple(together.mean[[0, 1, 1, 2]])
     with pytest.raises(ValueError, match="name must be one of block_matrix, cluster_similarity, got 'h'"):
@@ -122,7 +122,7 @@ def test_memberships_are_in_the_order_of_clusters(ax):
 
 
 def test_anything_else_is_means_with_intervals(ax):
-    e = made_up(cp.edge_probability([(0, 1), (2, 3), ("a$", "b$")]))
+    e = made_up(cp.functionals.edge_probability([(0, 1), (2, 3), ("a$", "b$")]))
     e.plot(ax=ax)
     np.testing.assert_array_equal(ax.get_lines()[0].get_xdata(), e.mean)
     ends = np.array([segment[:, 0] for segment in ax.collections[0].get_segments()])
@@ -159,7 +159,7 @@ def test_other_results_have_pictures_too(ax):
     m = random_pairs(np.random.default_rng(1), 5)
     assert m.plot(ax=ax) is ax
     assert ax.get_ylabel() == "share of pairs still apart"
-    s = cp.Sample(np.random.default_rng(1).random((3, 130, 2)), np.ones(3), "h", 130, 10, 0, ["a", "b"])
+    s = cp.answers.Sample(np.random.default_rng(1).random((3, 130, 2)), np.ones(3), "h", 130, 10, 0, ["a", "b"])
     made = s.plot(1)
     assert len(made.get_lines()) == 3
     np.testing.assert_allclose(made.get_lines()[0].get_ydata(), s.draws[0, :130, 1].reshape(65, 2).mean(axis=1))

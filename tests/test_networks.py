@@ -46,7 +46,7 @@ def test_conditional_distributions_are_those_of_the_joint(case):
     for state in states:
         for n in range(target.n_points):
             np.testing.assert_allclose(
-                cp.conditional(target, state, n), naive.conditional(network, state, n), atol=1e-13
+                cp.kernels.conditional(target, state, n), naive.conditional(network, state, n), atol=1e-13
             )
 
 
@@ -59,7 +59,7 @@ def test_bernoulli_edges_beyond_the_table_have_the_same_distribution(monkeypatch
     for state in ([0] * 6, [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]):
         for n in range(6):
             np.testing.assert_allclose(
-                cp.conditional(target, state, n), naive.conditional(network, state, n), atol=1e-13
+                cp.kernels.conditional(target, state, n), naive.conditional(network, state, n), atol=1e-13
             )
 
 
@@ -74,7 +74,7 @@ def test_the_joint_is_invariant_under_a_sweep(case):
 @pytest.mark.plain
 def test_log_density_and_log_likelihood_are_those_of_the_joint(case):
     target, network, _, states, _ = case
-    ours = np.array([cp.log_density(target, state) for state in states])
+    ours = np.array([cp.kernels.log_density(target, state) for state in states])
     theirs = np.array([network.log_density(state) for state in states])
     np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-10)
 
@@ -141,7 +141,7 @@ def test_the_log_likelihood_is_the_integral_over_all_parameters(corrected):
     prior = np.array([math.log(naive.process(state, 1.0)) for state in naive.all_partitions(3)])
     for state, log_prior in zip(naive.all_partitions(3), prior, strict=True):
         # log_density leaves out the normalising constant of the process, that of three points with alpha = 1.
-        ours = cp.log_density(target, state) - (log_prior + math.log(6.0))
+        ours = cp.kernels.log_density(target, state) - (log_prior + math.log(6.0))
         assert ours == pytest.approx(math.log(integrated(state, edges, 1.7, corrected)), abs=1e-8)
 
 
@@ -151,8 +151,8 @@ def test_log_likelihood_is_estimated_like_any_functional():
     states, distribution = naive.distribution(network, 6)
     # The log density of a partition has the log prior in it, up to the constant of a process of six points.
     constant = math.lgamma(6 + 0.8) - math.lgamma(0.8) - math.log(0.8)
-    values = [cp.log_density(target, state) - network.log_prior(state) - constant for state in states]
-    e = cp.estimate(target, cp.log_likelihood(), replicates=300, burn_in=10, min_sweeps=60, lag=5, seed=5)
+    values = [cp.kernels.log_density(target, state) - network.log_prior(state) - constant for state in states]
+    e = cp.estimate(target, cp.functionals.log_likelihood(), replicates=300, burn_in=10, min_sweeps=60, lag=5, seed=5)
     assert abs(float(e.mean[0]) - distribution @ values) < 4 * float(e.stderr[0])
 
 
@@ -188,11 +188,11 @@ def test_any_prior_will_do(name):
             continue
         for n in (0, 3, 4):
             logs = [
-                cp.log_density(target, after) if max(after) + 1 <= most else -np.inf
+                cp.kernels.log_density(target, after) if max(after) + 1 <= most else -np.inf
                 for after in naive.placements(state, n)
             ]
             weights = np.exp(np.array(logs) - max(logs))
-            np.testing.assert_allclose(cp.conditional(target, state, n), weights / weights.sum(), atol=1e-12)
+            np.testing.assert_allclose(cp.kernels.conditional(target, state, n), weights / weights.sum(), atol=1e-12)
 
 
 def test_a_number_of_the_prior_that_is_unknown_is_drawn_along():
@@ -301,8 +301,8 @@ def test_moves_are_those_of_the_twin_where_blocks_are_known(rng):
 def check_counts(target, chain):
     """What a chain has counted is what can be counted from its labels."""
     count = int(chain.n_clusters[0])
-    fresh = chain_at(target, cp.canonical(chain.labels))
-    order = cp.canonical(chain.labels)
+    fresh = chain_at(target, cp.partition.canonical(chain.labels))
+    order = cp.partition.canonical(chain.labels)
     rows = [int(chain.labels[np.flatnonzero(order == k)[0]]) for k in range(count)]
     assert chain.sizes[rows].tolist() == fresh.sizes[:count].tolist()
     assert chain.sums[rows, 0].tolist() == fresh.sums[:count, 0].tolist()
@@ -313,7 +313,7 @@ def check_counts(target, chain):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("step", [BoundStep(), BoundStep(cp.Step(cp.Independent(), 3)), "default"])
+@pytest.mark.parametrize("step", [BoundStep(), BoundStep(cp.Step(cp.couplings.Independent(), 3)), "default"])
 def test_counts_are_right_after_steps(step):
     graph = nx.gnm_random_graph(40, 90, seed=2)
     target = cp.BlockModel(graph, rate=1.0)
@@ -375,7 +375,12 @@ def test_estimates_are_unbiased(kind):
     states, distribution = naive.distribution(network, 6)
     pairs = [(0, 1), (2, 3), (4, 4)] if kind != "bernoulli" else [(0, 1), (2, 3), (4, 5)]
     groups = (0, 0, 1, 1, 1, 0)
-    functionals = [cp.n_clusters(), cp.co_clustering([0, 2, 5]), cp.edge_probability(pairs), cp.block_matrix(groups)]
+    functionals = [
+        cp.n_clusters(),
+        cp.co_clustering([0, 2, 5]),
+        cp.functionals.edge_probability(pairs),
+        cp.functionals.block_matrix(groups),
+    ]
     e = cp.estimate(target, functionals, replicates=1500, burn_in=3, min_sweeps=20, lag=3, seed=11)
     exact = np.zeros(len(e.mean))
     for state, p in zip(states, distribution, strict=True):
@@ -405,17 +410,21 @@ def test_expected_edges_are_those_of_the_naive_formula(case):
     groups = (0, 1, 1, 2, 0, 2)
     for state in states[::7]:
         expected = [nn.expected_edges(network, state, u, v) for u, v in pairs]
-        np.testing.assert_allclose(value_of(target, cp.edge_probability(pairs), state), expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            value_of(target, cp.functionals.edge_probability(pairs), state), expected, rtol=1e-12
+        )
         table = nn.block_matrix(network, state, groups)
         table += np.triu(table, 1).T
-        np.testing.assert_allclose(value_of(target, cp.block_matrix(groups), state), table.ravel(), rtol=1e-12)
+        np.testing.assert_allclose(
+            value_of(target, cp.functionals.block_matrix(groups), state), table.ravel(), rtol=1e-12
+        )
 
 
 @pytest.mark.plain
 def test_expected_edges_of_blocks_add_up_to_their_posterior_means():
     target, network, _ = SMALL["corrected"]()
     state = (0, 0, 1, 1, 1, 2)
-    matrix = value_of(target, cp.block_matrix(state), state).reshape(3, 3)
+    matrix = value_of(target, cp.functionals.block_matrix(state), state).reshape(3, 3)
     for r, s in itertools.combinations_with_replacement(range(3), 2):
         assert matrix[r, s] == pytest.approx((network.count(state, r, s) + 1) * 1.7 / 2.7)
 
@@ -428,7 +437,9 @@ def test_edges_that_were_hidden_are_expected_more_than_those_that_are_not_there(
     hidden = edges[::8]
     absent = [p for p in pairs if p not in edges][:: len(pairs) // 40]
     target = cp.BlockModel([p for p in edges if p not in hidden], n_vertices=30)
-    e = cp.estimate(target, cp.edge_probability([*hidden, *absent]), replicates=60, burn_in=30, min_sweeps=150, lag=30)
+    e = cp.estimate(
+        target, cp.functionals.edge_probability([*hidden, *absent]), replicates=60, burn_in=30, min_sweeps=150, lag=30
+    )
     score = e.mean
     assert np.mean([a > b for a in score[: len(hidden)] for b in score[len(hidden) :]]) > 0.7
 
@@ -487,9 +498,9 @@ def test_forms_of_a_multigraph_agree():
         (lambda: cp.BlockModel(nx.path_graph(3), kinds="side"), "kinds must say something of every node, .* of 0"),
         (lambda: cp.BlockModel(nx.path_graph(3), known={7: 1}), "known must be about nodes of the graph, got 7"),
         (lambda: cp.BlockModel([(0, 1)], known={0: 1}), "known must have one entry for each vertex where graph has no"),
-        (lambda: cp.edge_probability([]), "pairs must be one or more pairs of nodes"),
-        (lambda: cp.edge_probability([3]), "pairs must be one or more pairs of nodes"),
-        (lambda: cp.block_matrix([[0, 1]]), "reference must be an array of labels"),
+        (lambda: cp.functionals.edge_probability([]), "pairs must be one or more pairs of nodes"),
+        (lambda: cp.functionals.edge_probability([3]), "pairs must be one or more pairs of nodes"),
+        (lambda: cp.functionals.block_matrix([[0, 1]]), "reference must be an array of labels"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_in_one_sentence(make, message):
@@ -500,8 +511,8 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(make, message):
 @pytest.mark.parametrize(
     ("functional", "message"),
     [
-        (cp.edge_probability([("a", 9)]), "pairs must be of nodes of the network, got 9"),
-        (cp.block_matrix([0, 1]), "reference must have 3 labels, one a vertex, got 2"),
+        (cp.functionals.edge_probability([("a", 9)]), "pairs must be of nodes of the network, got 9"),
+        (cp.functionals.block_matrix([0, 1]), "reference must have 3 labels, one a vertex, got 2"),
     ],
 )
 def test_functionals_of_other_networks_are_refused(functional, message):
@@ -537,9 +548,9 @@ def test_the_rate_that_is_left_out_expects_the_edges_of_as_many_blocks_as_the_pr
 @pytest.mark.plain
 def test_vertices_without_edges_and_graphs_without_any_are_no_problem():
     lonely = cp.BlockModel([(0, 1)], n_vertices=4)
-    assert cp.conditional(lonely, [0, 0, 1, 1], 3).sum() == pytest.approx(1.0)
+    assert cp.kernels.conditional(lonely, [0, 0, 1, 1], 3).sum() == pytest.approx(1.0)
     empty = cp.BlockModel(np.zeros((0, 2), dtype=int), n_vertices=3)
-    assert np.isfinite(cp.log_density(empty, [0, 1, 1]))
+    assert np.isfinite(cp.kernels.log_density(empty, [0, 1, 1]))
 
 
 # --- hooks -----------------------------------------------------------------------------------------------------------
@@ -560,13 +571,13 @@ def test_near_vertices_are_those_that_paths_lead_to():
     assert near[6].tolist() == [-1] * 4
 
 
-@cp.log_odds
+@cp.kernels.log_odds
 def crooked_odds(model, chain, a, b, n):
     """Not what the conditional distribution says."""
     return 0.1
 
 
-@cp.log_merge
+@cp.kernels.log_merge
 def crooked_merge(model, chain, a, b):
     """Not what the conditional distribution says."""
     return 0.1
@@ -606,7 +617,7 @@ def test_what_network_people_get_of_a_consensus():
 
 def test_the_same_bits_in_other_processes_and_after_an_interruption(tmp_path):
     posterior = cp.BlockModel(nx.karate_club_graph(), known={0: "Mr. Hi", 33: "Officer"})
-    functionals = [cp.n_clusters(), cp.edge_probability([(0, 33)])]
+    functionals = [cp.n_clusters(), cp.functionals.edge_probability([(0, 33)])]
     how = {"burn_in": 5, "min_sweeps": 20, "lag": 5, "seed": 2}
     here = cp.estimate(posterior, functionals, replicates=12, **how)
     elsewhere = cp.estimate(posterior, functionals, replicates=12, executor="processes", **how)
@@ -616,7 +627,7 @@ def test_the_same_bits_in_other_processes_and_after_an_interruption(tmp_path):
     assert np.array_equal(here.values, elsewhere.values)
     assert np.array_equal(here.values, resumed.values)
     other = cp.BlockModel(nx.karate_club_graph(), known={0: "Mr. Hi", 32: "Officer"})
-    with pytest.raises(cp.StoreError, match="belongs to another run: fingerprint is"):
+    with pytest.raises(cp.errors.StoreError, match="belongs to another run: fingerprint is"):
         cp.estimate(other, functionals, replicates=12, store=store, **how)
 
 
@@ -626,7 +637,7 @@ def test_nodes_that_are_numbers_stay_numbers():
     posterior = cp.BlockModel(graph)
     e = cp.estimate(posterior, cp.co_clustering(), replicates=10, burn_in=2, min_sweeps=10, lag=2)
     assert set().union(*cp.consensus(e).communities()) == {10, 20, 30}
-    assert cp.edge_probability([(10, 30)]).bind(posterior)[1].components == ["edge[10, 30]"]
+    assert cp.functionals.edge_probability([(10, 30)]).bind(posterior)[1].components == ["edge[10, 30]"]
 
 
 def test_starts_with_too_many_blocks_are_refused(monkeypatch):

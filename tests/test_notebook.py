@@ -129,7 +129,7 @@ def test_names_of_the_users_data_are_escaped():
     graph = pytest.importorskip("networkx").Graph([(NASTY, "b"), ("b", "c")])
     c = consensus_with(labels, [0.1, 1.0, 1.0])
     full = type(c)(**{**c.__dict__, "nodes": [NASTY, "b", "c"], "cohesion": np.ones(2), "cohesion_stderr": np.zeros(2)})
-    sample = cp.Sample(**{**shown_sample().__dict__, "components": [NASTY, "b"]})
+    sample = cp.answers.Sample(**{**shown_sample().__dict__, "components": [NASTY, "b"]})
     for thing in (nasty_estimate(), full, cp.BlockModel(graph, rate=1.0), sample):
         html = thing._repr_html_()
         assert "<script" not in html
@@ -139,7 +139,7 @@ def test_names_of_the_users_data_are_escaped():
 
 
 def shown_sample():
-    return cp.Sample(np.random.default_rng(1).random((2, 30, 2)), np.ones(2), "h", 30, 0, 0)
+    return cp.answers.Sample(np.random.default_rng(1).random((2, 30, 2)), np.ones(2), "h", 30, 0, 0)
 
 
 def test_where_jinja2_is_missing_notebooks_show_the_text(shown, monkeypatch):
@@ -157,11 +157,13 @@ def test_meeting_times_that_are_worth_nothing_say_so():
 def test_models_and_modes_have_html():
     def found(mean, warnings=()):
         values = np.full(20, mean)
-        return cp.Evidence(mean, 0.1, "smc", values, np.zeros(0), 19.0, 100, 1.0, 6, 1, 0.1, None, 10, list(warnings))
+        return cp.answers.Evidence(
+            mean, 0.1, "smc", values, np.zeros(0), 19.0, 100, 1.0, 6, 1, 0.1, None, 10, list(warnings)
+        )
 
     one, other = found(-10.0, ["too few particles"]), found(-14.0)
     assert "too few particles" in read(one._repr_html_())[1]
-    text = read(cp.Comparison({"<b>": one, "second": other})._repr_html_())[1]
+    text = read(cp.answers.Comparison({"<b>": one, "second": other})._repr_html_())[1]
     assert "-4.00 ± 0.14" in text
     assert "<b>" in text
 

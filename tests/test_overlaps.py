@@ -18,10 +18,10 @@ from test_sweeps import assert_overlap_counts_are_right, assert_overlaps_are_rig
 from test_whole_sweeps import one_more
 
 COUPLINGS = {
-    "independent": (0, cp.Independent()),
+    "independent": (0, cp.couplings.Independent()),
     "transport": (2, cp.Transport()),
-    "matched": (2, cp.Matched()),
-    "path": (4, cp.Path(reach=60)),
+    "matched": (2, cp.couplings.Matched()),
+    "path": (4, cp.couplings.Path(reach=60)),
 }
 
 
@@ -58,11 +58,11 @@ def test_lists_agree_with_a_recount(name, start, rng):
 def test_lists_go_on_in_larger_arrays(rng):
     """Cells of a pair that grows stay where they are, those given back too."""
     target, _ = mixture(rng, 30, alpha=5.0)
-    pair = couple(target, cp.Matched(), *[chain_at(target, np.arange(30) % rows) for rows in (15, 4)])
+    pair = couple(target, cp.couplings.Matched(), *[chain_at(target, np.arange(30) % rows) for rows in (15, 4)])
     count_pair(pair)
     random = stream(5, 2)
     for _ in range(1 if JIT_DISABLED else 5):
-        pair = one_more(target, BoundStep(cp.Step(cp.Matched(), 0)), pair, random)
+        pair = one_more(target, BoundStep(cp.Step(cp.couplings.Matched(), 0)), pair, random)
     if pair.overlaps.free[0] < 0:
         pytest.fail("no cell was given back: another seed is needed")
     larger = grown_pair(pair)

@@ -88,7 +88,7 @@ def test_the_density_given_numbers_is_that_of_the_definition(tmp_path):
         definition = np.log(naive.process(labels, 1.0)) + naive.log_normal_density(
             X - 0.7, np.zeros(len(X)), covariance
         )
-        logs.append(cp.log_density(target, labels, hyperparameters=[0.7, spread]) - definition)
+        logs.append(cp.kernels.log_density(target, labels, hyperparameters=[0.7, spread]) - definition)
     np.testing.assert_allclose(logs, logs[0], atol=1e-10)
 
 
@@ -124,7 +124,7 @@ def test_the_example_integrates_means_and_variances():
     found = []
     for labels in ([0, 0, 0, 0, 0], [0, 0, 1, 1, 2], [0, 1, 2, 3, 4], [0, 0, 0, 0, 1]):
         definition = np.log(naive.process(labels, 1.0)) + sum(map(log_cluster, naive.clusters(labels)))
-        found.append(cp.log_density(target, labels, hyperparameters=[scale]) - definition)
+        found.append(cp.kernels.log_density(target, labels, hyperparameters=[scale]) - definition)
     np.testing.assert_allclose(found, found[0], atol=1e-5)
 
 
@@ -132,7 +132,14 @@ def test_the_example_finds_what_was_published(tmp_path):
     """Twelve replicates: 4.5 standard errors of each of eight probabilities and 0.02 of theirs."""
     posterior = galaxies_unknown_scale.models()["theirs"]
     e = cp.estimate(
-        posterior, cp.n_components(most=12), replicates=12, burn_in=20, min_sweeps=60, lag=30, seed=1, executor=1
+        posterior,
+        cp.functionals.n_components(most=12),
+        replicates=12,
+        burn_in=20,
+        min_sweeps=60,
+        lag=30,
+        seed=1,
+        executor=1,
     )
     published = np.array(list(galaxies_unknown_scale.PUBLISHED.values()))
     assert (np.abs(e.mean[2:10] - published) < 4.5 * e.stderr[2:10] + 0.02).all()

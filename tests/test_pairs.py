@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import copartition as cp
 import naive
 from copartition.chains.chain import chain_at
-from copartition.functionals import evaluate_at
-from copartition.functionals.base import bind_all
+from copartition.functionals.base import bind_all, evaluate_at
 
 TARGET = cp.Mixture(np.arange(11.0), cp.Gaussian(noise_sd=1.0, mean_sd=3.0), cp.DirichletProcess(1.0))
 LABELS = st.lists(st.integers(0, 5), min_size=11, max_size=11)
@@ -19,7 +18,7 @@ LABELS = st.lists(st.integers(0, 5), min_size=11, max_size=11)
 
 def values_of(functional, labels):
     """What the compiled function gives at a partition."""
-    labels = cp.canonical(labels)
+    labels = cp.partition.canonical(labels)
     target, bound = bind_all(TARGET, [functional])
     return evaluate_at(target.model, target.hooks, bound, chain_at(target, labels)).tolist()
 
@@ -46,14 +45,16 @@ def test_memberships(labels, partition):
 @given(LABELS, LABELS)
 def test_similarity_of_clusters(labels, partition):
     np.testing.assert_allclose(
-        values_of(cp.cluster_similarity(partition), labels), naive.cluster_similarity(labels, partition), rtol=1e-15
+        values_of(cp.functionals.cluster_similarity(partition), labels),
+        naive.cluster_similarity(labels, partition),
+        rtol=1e-15,
     )
 
 
 @given(LABELS)
 def test_divisors_make_whole_numbers_of_values(partition):
     """Which is what sums over replicates rest on."""
-    for functional in (cp.memberships(partition), cp.cluster_similarity(partition)):
+    for functional in (cp.memberships(partition), cp.functionals.cluster_similarity(partition)):
         for labels in (np.arange(11) // 2, np.arange(11) % 3):
             whole = np.array(values_of(functional, labels)) * functional.divisors
             np.testing.assert_allclose(whole, np.rint(whole), atol=1e-12)
@@ -62,7 +63,7 @@ def test_divisors_make_whole_numbers_of_values(partition):
 def test_components_say_which_points_and_clusters():
     names = cp.memberships([5, 5, 3]).components
     assert names == [f"with[{n}, cluster {k}]" for n in range(3) for k in range(2)]
-    names = cp.cluster_similarity([5, 5, 3]).components
+    names = cp.functionals.cluster_similarity([5, 5, 3]).components
     assert names == [f"together[cluster {a}, cluster {b}]" for a, b in ((0, 0), (0, 1), (1, 1))]
 
 
@@ -85,10 +86,10 @@ def test_components_say_which_points_and_clusters():
         (lambda: cp.co_clustering([0, 12]).bind(TARGET), "indices must be below the number of points, 11, got 12"),
         (lambda: cp.memberships([0, 1]).bind(TARGET), "partition must have 11 labels, one a point, got 2 of them"),
         (lambda: cp.memberships([]), "partition must be an array of labels"),
-        (lambda: cp.cluster_similarity([[0, 1]]), "partition must be an array of labels"),
-        (lambda: cp.nearest_pairs([[0.0], [1.0]], k=2), "k must be below the number of points, 2, got 2"),
-        (lambda: cp.nearest_pairs([[0.0], [1.0]], k=0), "k must be a whole number of at least 1"),
-        (lambda: cp.nearest_pairs([[0.0], [np.nan]], k=1), "data must"),
+        (lambda: cp.functionals.cluster_similarity([[0, 1]]), "partition must be an array of labels"),
+        (lambda: cp.functionals.nearest_pairs([[0.0], [1.0]], k=2), "k must be below the number of points, 2, got 2"),
+        (lambda: cp.functionals.nearest_pairs([[0.0], [1.0]], k=0), "k must be a whole number of at least 1"),
+        (lambda: cp.functionals.nearest_pairs([[0.0], [np.nan]], k=1), "data must"),
     ],
 )
 def test_bad_input_is_refused(call, message):
@@ -105,12 +106,12 @@ def test_nearest_pairs_are_those_of_brute_force(k, columns, rng):
     for i in range(60):
         others = sorted((j for j in range(60) if j != i), key=lambda j, i=i: distance[i, j])
         expected |= {(min(i, j), max(i, j)) for j in others[:k]}
-    found = cp.nearest_pairs(data if columns > 1 else data[:, 0], k)
+    found = cp.functionals.nearest_pairs(data if columns > 1 else data[:, 0], k)
     assert found.tolist() == [list(pair) for pair in sorted(expected)]
 
 
 def test_points_that_coincide_are_no_pairs_with_themselves():
-    found = cp.nearest_pairs(np.zeros((8, 2)), 2)
+    found = cp.functionals.nearest_pairs(np.zeros((8, 2)), 2)
     assert np.all(found[:, 0] < found[:, 1])
     assert len(np.unique(found, axis=0)) == len(found)
     assert len(np.unique(found)) == 8  # none is left out
@@ -123,9 +124,9 @@ def test_a_glimpse_stands_for_all(components):
     for functional in (
         cp.co_clustering(),
         cp.co_clustering(np.arange(11)),
-        cp.co_clustering(pairs=cp.nearest_pairs(np.arange(11.0), 9)),
+        cp.co_clustering(pairs=cp.functionals.nearest_pairs(np.arange(11.0), 9)),
         cp.memberships(np.arange(11) % 3),
-        cp.cluster_similarity(np.arange(11) % 3),
+        cp.functionals.cluster_similarity(np.arange(11) % 3),
     ):
         target, (bound,) = bind_all(TARGET, [functional])
         seen = bound.glimpse(components)

@@ -12,7 +12,8 @@ import scipy.stats
 import copartition as cp
 import naive
 from copartition.chains.chain import chain_at
-from copartition.functionals import bind_all, concentration, evaluate_at, n_clusters, n_components
+from copartition.functionals import concentration, n_clusters, n_components
+from copartition.functionals.base import bind_all, evaluate_at
 from copartition.targets.distributions import Gamma
 from copartition.targets.prior_tables import log_gamma_rise, log_mean_alpha, mean_alpha_table
 from copartition.targets.priors import (

@@ -154,7 +154,13 @@ def test_a_pair_that_is_written_down_can_be_interrupted(monkeypatch, functional)
     monkeypatch.setattr("copartition.runs.replicates.LINES", 4)
     target = apart()
     job = pair_job(
-        target, (functional,), BoundStep(cp.Step(cp.Independent(), 0)), check_start(target, None), 1, 10_000, 1
+        target,
+        (functional,),
+        BoundStep(cp.Step(cp.couplings.Independent(), 0)),
+        check_start(target, None),
+        1,
+        10_000,
+        1,
     )
     runner = Runner(job, [0], keeps_diary=True)
     for _ in range(3):

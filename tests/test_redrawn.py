@@ -16,8 +16,8 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at, with_hyperparameters
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
-from copartition.functionals import evaluate_at, redrawn
-from copartition.functionals.base import bind_all
+from copartition.functionals import redrawn
+from copartition.functionals.base import bind_all, evaluate_at
 from copartition.functionals.redrawn import SHARE, evaluate_redrawn
 from test_constraints import coloring, mixture, network
 
@@ -37,7 +37,9 @@ def of_numbers(name, seed):
     case, rng = small_hyperparameters.CASES[name](), np.random.default_rng(seed)
     values = np.concatenate(
         [
-            [rng.choice(group.values)] if isinstance(group, cp.OnGrid) else rng.uniform(0.3, 1.5, len(group.names))
+            [rng.choice(group.values)]
+            if isinstance(group, cp.kernels.OnGrid)
+            else rng.uniform(0.3, 1.5, len(group.names))
             for group in case.target.groups
         ]
     )
@@ -73,7 +75,7 @@ def wanted(count):
         (cp.co_clustering(), lambda labels: naive.together(labels, pairs)),
         (cp.co_clustering(pairs=some), lambda labels: naive.together(labels, some)),
         (cp.memberships(partition), lambda labels: naive.memberships(labels, partition)),
-        (cp.cluster_similarity(partition), lambda labels: naive.cluster_similarity(labels, partition)),
+        (cp.functionals.cluster_similarity(partition), lambda labels: naive.cluster_similarity(labels, partition)),
         (cp.n_clusters(), lambda labels: [len(set(labels))]),
     ]
 
@@ -128,7 +130,7 @@ def test_partitions_stay_and_others_are_as_they_were():
         chain = chain_at(target, np.array(labels))
         target_of_all, bound = bind_all(target, mixed)
         found = evaluate_redrawn(target_of_all.model, target_of_all.hooks, bound, chain)
-        assert tuple(cp.canonical(chain.labels)) == tuple(labels)
+        assert tuple(cp.partition.canonical(chain.labels)) == tuple(labels)
         assert chain.holder[0] == -1
         np.testing.assert_array_equal(found[[0, 1, 3, 4, 5, 6, -1]], values(evaluate_at, target, others, [labels])[0])
         np.testing.assert_array_equal(
@@ -148,14 +150,14 @@ def test_chains_that_have_run():
     for _ in range(20):
         chain = advance_chain(target, BoundStep(), chain, random, 3)
         moved += bool(np.any(chain.slots != np.arange(len(chain.slots))))
-        fresh = chain_at(target, cp.canonical(chain.labels))
+        fresh = chain_at(target, cp.partition.canonical(chain.labels))
         here, there = (evaluate_redrawn(target.model, target.hooks, bound, one) for one in (chain, fresh))
         np.testing.assert_allclose(here, there, atol=1e-9)
     assert moved > 10
 
 
 def test_a_target_without_a_distribution_is_refused():
-    @cp.log_predictive
+    @cp.kernels.log_predictive
     def nothing(model, chain, n_choices, n):
         for k in range(n_choices):
             chain.weights[k] = np.nan if n == 2 else 0.0

@@ -51,8 +51,8 @@ def test_distances_to_every_partition(name):
     partitions = naive.all_partitions(5)
     for state, p in zip(*naive.distribution(density, 5), strict=True):
         if p > 0:
-            vi = value(target, cp.distance_to(partitions), state)
-            hamming = value(target, cp.distance_to(partitions, "hamming"), state)
+            vi = value(target, cp.functionals.distance_to(partitions), state)
+            hamming = value(target, cp.functionals.distance_to(partitions, "hamming"), state)
             for other, a, b in zip(partitions, vi, hamming, strict=True):
                 assert a == pytest.approx(naive.variation_of_information(state, other), abs=1e-12)
                 assert b == naive.hamming(state, other)
@@ -191,9 +191,12 @@ def test_variance_of_a_very_short_chain_is_no_crash():
         (lambda t: cp.sample(t, cp.co_clustering([0, 5])), "indices must be below the number of points, 5, got 5"),
         (lambda t: cp.co_clustering([1]), "indices must be two or more numbers of points"),
         (lambda t: cp.co_clustering([-1, 2]), "indices must be two or more numbers of points"),
-        (lambda t: cp.distance_to([0, 1], "rand"), "metric must be 'vi' or 'hamming', got 'rand'"),
-        (lambda t: cp.distance_to([0.5, 1]), "partitions must be one or more arrays of labels"),
-        (lambda t: cp.sample(t, cp.distance_to([0, 1, 1])), "partitions must have 5 labels, one a point, got 3"),
+        (lambda t: cp.functionals.distance_to([0, 1], "rand"), "metric must be 'vi' or 'hamming', got 'rand'"),
+        (lambda t: cp.functionals.distance_to([0.5, 1]), "partitions must be one or more arrays of labels"),
+        (
+            lambda t: cp.sample(t, cp.functionals.distance_to([0, 1, 1])),
+            "partitions must have 5 labels, one a point, got 3",
+        ),
         (lambda t: cp.largest_clusters(0), "k must be a whole number of at least 1"),
         (lambda t: cp.functional(3), "f must be a function of an array of labels, got 3"),
         (lambda t: cp.functional(len, 0), "size must be a whole number of at least 1"),

@@ -65,7 +65,7 @@ def posterior(rng, count, draws, labels):
 
 def problem_of(against, loss, rows, weights):
     """The problem, the loss as the search knows it, and the total, not divided by anything."""
-    rows = np.array([cp.canonical(row) for row in rows], dtype=np.int32)
+    rows = np.array([cp.partition.canonical(row) for row in rows], dtype=np.int32)
     count = rows.shape[1]
     similarity = naive.similarity(rows, weights)
     g = state.tables(loss, count)
@@ -185,7 +185,7 @@ def test_random_posteriors_are_minimised_exactly(against, loss, enumerate_all, m
 
 
 def planted(rng, count, draws):
-    truth = cp.canonical(rng.permutation(np.arange(count) % 6))
+    truth = cp.partition.canonical(rng.permutation(np.arange(count) % 6))
     elsewhere = rng.random((draws, count)) < 0.15
     return truth, np.where(elsewhere, rng.integers(0, 6, (draws, count)), truth)
 
@@ -212,7 +212,7 @@ def test_whole_clusters_are_split_and_merged(against, loss, rng):
     problem, functions, _, _ = problem_of(against, loss, rows, np.full(20, 1 / 20))
     for start in (np.where(truth < 3, truth, 3), truth + 6 * rng.integers(0, 2, 60)):
         for number in range(3):
-            labels = climb.improve(problem, functions, cp.canonical(start), np.arange(60), stream(number), 60)
+            labels = climb.improve(problem, functions, cp.partition.canonical(start), np.arange(60), stream(number), 60)
             assert naive.canonical(labels) == tuple(truth.tolist())
     for i in range(0, 60, 7):  # a point in a wrong cluster sees the right one
         place = state.empty_place(problem, 10, 60)

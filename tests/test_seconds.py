@@ -14,7 +14,7 @@ from copartition.core import compiling
 from copartition.core.compiling import Kernel
 
 
-@cp.evaluation
+@cp.kernels.evaluation
 def own_evaluation(model, chain, hooks, parameters, out):
     """Something that nobody else has compiled."""
     for k in range(chain[0].n_clusters[0]):
@@ -22,7 +22,7 @@ def own_evaluation(model, chain, hooks, parameters, out):
 
 
 def with_a_functional_of_ones_own(executor):
-    own = cp.Functional("own", own_evaluation, 1)
+    own = cp.kernels.Functional("own", own_evaluation, 1)
     e = cp.estimate(every_run.target(), own, replicates=40, executor=executor, **every_run.SETTINGS)
     return {"seconds": e.seconds}
 

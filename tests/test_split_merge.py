@@ -194,7 +194,7 @@ def four_points(name):
     return target, naive.Bernoulli(small.YES_NO[:4], 0.5, 1.5, 1.1)
 
 
-@cp.log_merge
+@cp.kernels.log_merge
 def wrong_log_merge(model, chain, a, b):
     return 0.3
 
@@ -240,7 +240,7 @@ def test_priors_by_number_of_clusters_are_respected():
     random = stream(3, 3)
     chain = chain_at(target, np.zeros(4, dtype=np.int64))
     for _ in range(20_000):
-        chain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain, random, 20)
+        chain = advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), 2)), chain, random, 20)
         counts[number[naive.canonical(chain.labels.tolist())]] += 1
     assert chi_square_is_plausible(counts, distribution * counts.sum(), 1e-5)
 
@@ -361,7 +361,7 @@ def test_one_point_has_no_moves():
     assert cp.sample(target, cp.n_clusters(), split_merge=3, sweeps=5, burn_in=0, chains=1).draws.max() == 1.0
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def fails_when_growing(model, chain, n_choices, n):
     """Not a number for clusters of one of the points that are tried and one that is not."""
     for k in range(n_choices):
@@ -377,7 +377,7 @@ def test_a_density_that_is_not_a_number_is_reported():
         cp.sample(target, cp.n_clusters(), split_merge=20, sweeps=500, burn_in=0, chains=1)
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def looks_at_labels(model, chain, n_choices, n):
     """As a network would: likelier with a neighbour."""
     for k in range(n_choices):
@@ -385,7 +385,7 @@ def looks_at_labels(model, chain, n_choices, n):
         chain[0].weights[k] = 1.0 if together or (n < 5 and chain[0].labels[n + 1] == k) else 0.0
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def likes_small_numbers_first(model, chain, n_choices, n):
     for k in range(n_choices):
         chain[0].weights[k] = 0.1 * n * chain[0].sizes[k]
@@ -394,9 +394,9 @@ def likes_small_numbers_first(model, chain, n_choices, n):
 @pytest.mark.plain
 @pytest.mark.parametrize("function", [looks_at_labels, likes_small_numbers_first])
 def test_a_promise_that_does_not_hold_is_found_out(function):
-    class Broken(cp.Component):
+    class Broken(cp.kernels.Component):
         def prepare(self, data):
-            return cp.Prepared(function, points=np.zeros((6, 1)))
+            return cp.kernels.Prepared(function, points=np.zeros((6, 1)))
 
     target = cp.Mixture(np.arange(6.0), Broken(), cp.DirichletProcess(1.0))
     with pytest.raises(ValueError, match=r"split_merge must be 0 for Mixture.*by their sizes and sums alone, or"):
@@ -414,7 +414,7 @@ def test_chains_grow_between_moves(rng):
     small_chain, large = (chain_at(target, np.arange(size)[np.arange(40) % size]) for size in (12, 40))
     reset_chain(target.model, target.hooks, large, np.arange(12)[np.arange(40) % 12])
     results = [
-        advance_chain(target, BoundStep(cp.Step(cp.Independent(), 30)), chain, stream(4, 4), 3)
+        advance_chain(target, BoundStep(cp.Step(cp.couplings.Independent(), 30)), chain, stream(4, 4), 3)
         for chain in (small_chain, large)
     ]
     assert results[0].n_clusters[0] > 16
@@ -424,7 +424,7 @@ def test_chains_grow_between_moves(rng):
 # --- real data -------------------------------------------------------------------------------------------------------
 
 
-@cp.evaluation
+@cp.kernels.evaluation
 def log_posterior(model, chain, hooks, parameters, out):
     """Log posterior of a Gaussian mixture with one kappa, up to a constant; its parameter is the number of columns."""
     kappa = model[0].parameters[0]
@@ -446,7 +446,7 @@ def log_posterior(model, chain, hooks, parameters, out):
 def test_long_chains_with_and_without_moves_agree_on_the_rna_seq_data(rna_seq):
     """Shares of the five largest clusters, their number and the log posterior, within 4 standard errors."""
     target = cp.Mixture(rna_seq, cp.Gaussian(noise_sd=1.3, mean_sd=0.5), cp.DirichletProcess(1.0))
-    own = cp.Functional("log_posterior", log_posterior, 1, [rna_seq.shape[1]])
+    own = cp.kernels.Functional("log_posterior", log_posterior, 1, [rna_seq.shape[1]])
     for h in (cp.largest_clusters(5), cp.n_clusters(), own):
         plain, moved = (
             cp.sample(target, h, split_merge=count, sweeps=15_000, burn_in=2_000, chains=4, seed=count)

@@ -88,7 +88,9 @@ def sequential_distribution(density, states):
 def test_a_start_is_a_run_from_another_start(target):
     random, again = stream(1, 1), stream(1, 1)
     chain = start_chain(target, check_start(target, START), random)
-    plain = advance_chain(target, BoundStep(cp.Step(cp.Independent(), 2)), chain_at(target, np.arange(5)), again, 3)
+    plain = advance_chain(
+        target, BoundStep(cp.Step(cp.couplings.Independent(), 2)), chain_at(target, np.arange(5)), again, 3
+    )
     assert chain.labels.tolist() == plain.labels.tolist()
     assert random.tolist() == again.tolist()
 
@@ -144,7 +146,7 @@ def test_a_store_knows_the_start_and_the_moves(target, tmp_path):
     assert made["step"]["split_merge"] == 2
     assert run(init=START, split_merge=2).made_by == made
     for other in ({"init": cp.Start("singletons", 4, 2), "split_merge": 2}, {"init": START, "split_merge": 1}):
-        with pytest.raises(cp.StoreError, match=r"init is|step is"):
+        with pytest.raises(cp.errors.StoreError, match=r"init is|step is"):
             run(**other)
 
 

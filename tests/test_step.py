@@ -21,7 +21,7 @@ from copartition.runs import pilot
 from copartition.runs.defaults import bind, resolve
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def beta_bernoulli(model, chain, n_choices, n):
     """Answers yes or no, all clusters alike."""
     m, c = model[0], chain[0]
@@ -31,7 +31,7 @@ def beta_bernoulli(model, chain, n_choices, n):
         c.weights[k] = np.log(yes if m.points[n, 0] == 1.0 else 1.0 - yes)
 
 
-@cp.log_predictive
+@cp.kernels.log_predictive
 def by_labels(model, chain, n_choices, n):
     """No density for growing clusters."""
     for k in range(n_choices):
@@ -72,7 +72,7 @@ def of_description(made_by):
     """The step that the description of a run tells."""
     about = made_by["step"]
     updates = None if about["joint_updates"] is None else cp.JointUpdates(**about["joint_updates"])
-    return cp.Step(eval(about["coupling"], vars(cp)), about["split_merge"], updates)
+    return cp.Step(eval(about["coupling"], {**vars(cp.couplings)}), about["split_merge"], updates)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_store_of_another_step_is_refused(tmp_path):
     step = cp.Step("path", 1, cp.JointUpdates(2, points=[0, 1, 3, 4]))
     cp.estimate(target, cp.n_clusters(), step=step, replicates=2, store=path, **RUN)
     for other in (replace(step, coupling="common"), replace(step, split_merge=2), replace(step, joint_updates=2)):
-        with pytest.raises(cp.StoreError, match="belongs to another run: step is"):
+        with pytest.raises(cp.errors.StoreError, match="belongs to another run: step is"):
             cp.estimate(target, cp.n_clusters(), step=other, replicates=2, store=path, **RUN)
     assert len(cp.estimate(target, cp.n_clusters(), step=step, replicates=3, store=path, **RUN).values) == 3
 
@@ -152,29 +152,31 @@ def test_a_store_of_another_step_is_refused(tmp_path):
         cp.Step(),
         cp.Step("path"),
         cp.Step(cp.Transport(metric="vi", nugget=0.01), "auto", 0),
-        cp.Step(cp.Path(reach=3, base="transport"), 4, cp.JointUpdates(20, points=[3, 1, 2], tries=2, most=8)),
+        cp.Step(
+            cp.couplings.Path(reach=3, base="transport"), 4, cp.JointUpdates(20, points=[3, 1, 2], tries=2, most=8)
+        ),
         cp.Step(split_merge=2, joint_updates=5),
     ],
 )
 def test_a_step_can_be_written_compared_and_sent(step):
-    assert eval(repr(step), vars(cp)) == step
+    assert eval(repr(step), vars(cp) | vars(cp.couplings)) == step
     assert pickle.loads(pickle.dumps(step)) == step
     assert hash(pickle.loads(pickle.dumps(step))) == hash(step)
 
 
 def test_steps_and_couplings_differ_by_their_parts():
-    assert cp.Step("path", 4) == cp.Step(cp.Path(), 4, None)
+    assert cp.Step("path", 4) == cp.Step(cp.couplings.Path(), 4, None)
     assert len({cp.Step(), cp.Step("path"), cp.Step("path", 4), cp.Step("path", 4, 0), cp.Step("path", 4, 2)}) == 5
-    couplings = [*small.COUPLINGS.values(), cp.Transport(nugget=0.1), cp.Path()]
+    couplings = [*small.COUPLINGS.values(), cp.Transport(nugget=0.1), cp.couplings.Path()]
     for i, one in enumerate(couplings):
         assert [one == other for other in couplings] == [i == j for j in range(len(couplings))]
-    assert cp.Maximal() != "maximal"
+    assert cp.couplings.Maximal() != "maximal"
 
 
 def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
     network, mixture, coloring = (TARGETS[name]() for name in ("network, corrected", "scalar", "coloring"))
     found = resolve(network, cp.Step())
-    assert isinstance(found.coupling, cp.Path)
+    assert isinstance(found.coupling, cp.couplings.Path)
     assert found.split_merge > 0
     assert found.joint_updates == cp.JointUpdates(1, least=2, most=8)
     assert resolve(network, cp.Step(split_merge=3)) == cp.Step("path", 3, found.joint_updates)
@@ -183,7 +185,7 @@ def test_what_is_left_out_depends_on_whether_a_coupling_is_named():
     assert resolve(network, cp.Step("transport", "auto")) == cp.Step("transport", found.split_merge)
     assert resolve(mixture, cp.Step()).joint_updates is None
     assert resolve(coloring, cp.Step()) == cp.Step("transport", 0)
-    assert resolve(coloring, cp.Step("path")) == cp.Step(cp.Path(base="transport"), 0)
+    assert resolve(coloring, cp.Step("path")) == cp.Step(cp.couplings.Path(base="transport"), 0)
 
 
 @pytest.mark.parametrize("target", ["network, corrected", "scalar"])
@@ -193,7 +195,7 @@ def test_ordinary_chains_do_what_those_of_pairs_do(target, monkeypatch):
     target = TARGETS[target]()
     cp.sample(target, cp.n_clusters(), sweeps=2, burn_in=0, chains=1)
     wanted = resolve(target, cp.Step())
-    assert jobs == [cp.Step(cp.Independent(), wanted.split_merge, wanted.joint_updates)]
+    assert jobs == [cp.Step(cp.couplings.Independent(), wanted.split_merge, wanted.joint_updates)]
 
 
 # --- from outside ----------------------------------------------------------------------------------------------------

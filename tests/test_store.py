@@ -44,7 +44,7 @@ def test_a_second_run_on_a_store_is_told_to_wait_and_the_first_loses_nothing(tmp
     path = tmp_path / "run.db"
     process = started(path, 200_000)
     try:
-        with pytest.raises(cp.StoreError, match="is being written by another run; wait until that has ended"):
+        with pytest.raises(cp.errors.StoreError, match="is being written by another run; wait until that has ended"):
             here(path, 5)  # few, so that a lock that is not there is found out soon
         assert process.poll() is None
         before = len(cp.Estimate.load(path).values)  # reading is always possible
@@ -70,7 +70,7 @@ def test_replicates_that_are_there_already_are_not_written_twice(tmp_path):
     store.append(store.read())
     assert store.read().indices.tolist() == [0, 1, 2, 3, 4]
     store.close()
-    with pytest.raises(cp.StoreError, match="is closed"):
+    with pytest.raises(cp.errors.StoreError, match="is closed"):
         store.read()
 
 
@@ -80,7 +80,7 @@ def test_a_store_that_is_refused_is_closed(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
         for _ in range(3):
-            with pytest.raises(cp.StoreError, match="seed is 0 there and 7 here"):
+            with pytest.raises(cp.errors.StoreError, match="seed is 0 there and 7 here"):
                 cp.estimate(POSTERIOR, cp.n_clusters(), store=tmp_path / "run.db", seed=7, **short)
     assert {file.name for file in tmp_path.iterdir()} <= {"run.db", "run.db-wal", "run.db-shm"}
     assert len(cp.estimate(POSTERIOR, cp.n_clusters(), store=tmp_path / "run.db", **short).values) == 5

@@ -39,7 +39,7 @@ def numbers_of(target, keep, first=()):
     functionals = [
         cp.co_clustering(keep_values=keep[0] == "k"),
         cp.memberships(FIVE, keep_values=keep[1] == "k"),
-        cp.cluster_similarity(FIVE, keep_values=keep[2] == "k"),
+        cp.functionals.cluster_similarity(FIVE, keep_values=keep[2] == "k"),
         cp.co_clustering(pairs=[[4, 0], [1, 2], [3, 4]], keep_values=keep[3] == "k"),
     ]
     return [*first, *functionals][:4]
@@ -183,7 +183,7 @@ def test_values_are_kept_of_few_components_only():
     assert cp.co_clustering([0, 1], keep_values=False).is_streamed
     assert cp.memberships(points).is_streamed
     with pytest.raises(ValueError, match="keep_values must not be False for n_clusters, whose values are not whole"):
-        cp.Functional("n_clusters", most_clusters, 1, keep_values=False)
+        cp.kernels.Functional("n_clusters", most_clusters, 1, keep_values=False)
 
 
 def test_what_needs_single_replicates_refuses_streamed_ones():
@@ -308,12 +308,12 @@ def test_a_store_refuses_another_run_and_fewer_replicates(tmp_path):
         (cp.memberships(partition, keep_values=False), {"seed": 6}, "seed is 5 there and 6 here"),
         (cp.memberships(partition, keep_values=False), {"lag": 3}, "settings is"),
     ):
-        with pytest.raises(cp.StoreError, match=f"belongs to another run: {message}"):
+        with pytest.raises(cp.errors.StoreError, match=f"belongs to another run: {message}"):
             call(functional, **changes)
     sentence = (
         "holds sums over replicates, up to number 2, which cannot be taken apart: replicates must be at least 3, got 2"
     )
-    with pytest.raises(cp.StoreError, match=sentence):
+    with pytest.raises(cp.errors.StoreError, match=sentence):
         call(cp.memberships(partition, keep_values=False), replicates=2)
     assert_same(cp.Estimate.load(path), before)
     assert len(call(cp.memberships(partition, keep_values=False), replicates=4).values) == 4  # it is not locked
@@ -416,7 +416,7 @@ def test_a_store_says_how_far_it_was_going_before_it_gets_there(tmp_path, monkey
     with pytest.raises(KeyboardInterrupt):
         run(store=path, progress=interrupt, executor=Elsewhere(), replicates=60)
     assert cp.Estimate.load(path).indices.max() < 50
-    with pytest.raises(cp.StoreError, match="replicates must be at least 60, got 59"):
+    with pytest.raises(cp.errors.StoreError, match="replicates must be at least 60, got 59"):
         run(store=path, replicates=59)
 
 
@@ -497,7 +497,7 @@ def is_no_whole_number_sometimes(labels):
     return 0.7 if labels.max() == 3 else 1.0
 
 
-@cp.evaluation
+@cp.kernels.evaluation
 def is_infinite_sometimes(model, chain, hooks, parameters, out):
     out[0] = np.inf if chain[0].n_clusters[0] == 4 else 1.0
 
@@ -505,9 +505,9 @@ def is_infinite_sometimes(model, chain, hooks, parameters, out):
 FAILING = {
     "raises": (cp.functional(raises_sometimes), "RuntimeError: four clusters are too many"),
     "gives nothing": (cp.functional(is_nothing_sometimes), "must return 1 finite"),
-    "is infinite": (cp.Functional("infinite", is_infinite_sometimes, 1), "the functional gave inf"),
+    "is infinite": (cp.kernels.Functional("infinite", is_infinite_sometimes, 1), "the functional gave inf"),
     "does not count": (
-        cp.Functional("part", is_no_whole_number_sometimes, 1, counts=True, keep_values=False),
+        cp.kernels.Functional("part", is_no_whole_number_sometimes, 1, counts=True, keep_values=False),
         "said to be whole numbers has others",
     ),
 }
@@ -521,7 +521,7 @@ def test_a_functional_that_fails_leaves_sums_and_replicates_that_belong_together
     failing, message = FAILING[kind]
     good = [cp.memberships(FIVE, keep_values=False), cp.co_clustering(keep_values=False)]
     settings = {"burn_in": 0, "min_sweeps": 2, "lag": 1, "seed": 3}
-    with pytest.raises(cp.ReplicateError, match=message) as caught:
+    with pytest.raises(cp.errors.ReplicateError, match=message) as caught:
         cp.estimate(
             target, [good[0], failing, good[1]], replicates=24, store=path, executor=executor, **settings
         )  # fmt: skip

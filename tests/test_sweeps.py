@@ -182,7 +182,7 @@ def test_first_chain_of_a_pair_moves_like_a_single_chain(rng):
     labels = target.start_labels("singletons")
     random = stream(4, 0)
     twin = naive.Xoshiro(random)
-    step = BoundStep(cp.Step(cp.Independent(), 0))
+    step = BoundStep(cp.Step(cp.couplings.Independent(), 0))
     pair = start_pair(target, step, check_start(target, labels), 1, random)
     partition = naive.Labels(labels.tolist())
     naive.sweep(model, partition, twin)

@@ -23,13 +23,15 @@ def test_conditional_distribution_is_that_of_the_density(name):
         if probability > 0:
             for n in range(target.n_points):
                 expected = naive.conditional(density, state, n)
-                np.testing.assert_allclose(cp.conditional(target, state, n), expected, atol=1e-13)
+                np.testing.assert_allclose(cp.kernels.conditional(target, state, n), expected, atol=1e-13)
 
 
 @pytest.mark.plain
 def test_conditional_does_not_depend_on_how_clusters_are_named():
     target, _ = small.scalar()
-    assert np.array_equal(cp.conditional(target, [4, 4, 9, 9, 2], 1), cp.conditional(target, [0, 7, 1, 1, 2], 1))
+    assert np.array_equal(
+        cp.kernels.conditional(target, [4, 4, 9, 9, 2], 1), cp.kernels.conditional(target, [0, 7, 1, 1, 2], 1)
+    )
 
 
 @pytest.mark.plain
@@ -41,7 +43,7 @@ def test_data_far_from_the_prior_get_correct_probabilities():
     for state in naive.all_partitions(4):
         for n in range(4):
             expected = naive.conditional(density, state, n)
-            np.testing.assert_allclose(cp.conditional(target, state, n), expected, rtol=1e-9, atol=1e-17)
+            np.testing.assert_allclose(cp.kernels.conditional(target, state, n), expected, rtol=1e-9, atol=1e-17)
 
 
 @pytest.mark.plain
@@ -52,7 +54,7 @@ def test_a_large_offset_costs_no_digits():
     far = cp.Mixture(data + 1e8, cp.Gaussian(noise_sd=1.0, mean_sd=5.0, mean=1e8), cp.DirichletProcess(1.0))
     for n in range(4):
         np.testing.assert_allclose(
-            cp.conditional(far, [0, 0, 1, 1], n), cp.conditional(near, [0, 0, 1, 1], n), atol=1e-7
+            cp.kernels.conditional(far, [0, 0, 1, 1], n), cp.kernels.conditional(near, [0, 0, 1, 1], n), atol=1e-7
         )
 
 
@@ -60,7 +62,7 @@ def test_a_large_offset_costs_no_digits():
 def test_duplicated_points_are_no_problem():
     data = np.zeros((6, 3))
     target = cp.Mixture(data, cp.Gaussian(noise_sd=0.01, mean_sd=10.0), cp.DirichletProcess(1.0))
-    distribution = cp.conditional(target, np.zeros(6, dtype=int), 0)
+    distribution = cp.kernels.conditional(target, np.zeros(6, dtype=int), 0)
     assert np.all(np.isfinite(distribution))
     assert distribution.sum() == pytest.approx(1.0)
     assert distribution[0] > 0.99
@@ -163,8 +165,11 @@ NAN = math.nan
             "points must have at least one row",
         ),
         (lambda: cp.Target(np.zeros((2, 1)), print), "log_predictive must be a function decorated"),
-        (lambda: cp.conditional(small.scalar()[0], [0] * 5, 5), "n must be below the number of points, 5, got 5"),
-        (lambda: cp.conditional(small.scalar()[0], [0] * 4, 1), "labels must hold 5 labels"),
+        (
+            lambda: cp.kernels.conditional(small.scalar()[0], [0] * 5, 5),
+            "n must be below the number of points, 5, got 5",
+        ),
+        (lambda: cp.kernels.conditional(small.scalar()[0], [0] * 4, 1), "labels must hold 5 labels"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(make, message):
@@ -193,9 +198,13 @@ def test_columns_of_zeros_change_nothing(monkeypatch, n_columns):
     assert padded.model.points.shape[1] % 32 == 0
     assert plain.model.points.shape[1] == n_columns
     for n in range(9):
-        np.testing.assert_allclose(cp.conditional(padded, labels, n), cp.conditional(plain, labels, n), rtol=1e-11)
+        np.testing.assert_allclose(
+            cp.kernels.conditional(padded, labels, n), cp.kernels.conditional(plain, labels, n), rtol=1e-11
+        )
     full = cp.Mixture(data, cp.Gaussian(noise_cov=1.21 * np.eye(n_columns), mean_sd=0.7, mean=0.2), prior)
-    np.testing.assert_allclose(cp.conditional(padded, labels, 4), cp.conditional(full, labels, 4), rtol=1e-9)
+    np.testing.assert_allclose(
+        cp.kernels.conditional(padded, labels, 4), cp.kernels.conditional(full, labels, 4), rtol=1e-9
+    )
 
 
 def test_columns_of_zeros_change_no_run(monkeypatch):

@@ -16,7 +16,7 @@ from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.diagnostics import tuning
-from copartition.functionals import bind_all
+from copartition.functionals.base import bind_all
 from copartition.runs.candidates import candidate, cheaper_candidates, updating_candidates
 from copartition.runs.defaults import resolve
 from copartition.runs.pacing import Pause
@@ -112,7 +112,7 @@ def test_differences_are_those_of_the_two_chains_before_each_sweep(compiled, lin
     target, _ = small.scalar()
     count = cp.n_clusters() if compiled else cp.functional(lambda labels: labels.max() + 1)
     _, functionals = bind_all(target, [count, cp.largest_clusters(2)])
-    step, start = BoundStep(cp.Step(cp.Maximal(), 0)), check_start(target, "singletons")
+    step, start = BoundStep(cp.Step(cp.couplings.Maximal(), 0)), check_start(target, "singletons")
     job = pair_job(target, functionals, step, start, lag=3, max_sweeps=1000, seed=1)
     found, _ = PairJob(job, True, np.arange(3)).run(range(5), Pause())
     assert found.met.all()
@@ -254,7 +254,7 @@ def far_apart():
         (lambda t: cp.estimate(t, "n_clusters"), TypeError, r"such as n_clusters\(\), got 'n_clusters'"),
         (
             lambda t: cp.tune(far_apart(), coupling="independent", modes=False, max_sweeps=3),
-            cp.TuningError,
+            cp.errors.TuningError,
             "did not meet within 3",
         ),
         (lambda t: cp.tune(t, processors=0), ValueError, "processors must be a whole number of at least 1"),
@@ -271,7 +271,7 @@ def test_no_settings_if_no_lag_is_long_enough(monkeypatch):
     from copartition.runs import pilot
 
     monkeypatch.setattr(pilot, "CLOSE", -1.0)
-    with pytest.raises(cp.TuningError, match="may still be far from its target"):
+    with pytest.raises(cp.errors.TuningError, match="may still be far from its target"):
         cp.tune(small.scalar()[0], modes=False, max_sweeps=300)
 
 
@@ -437,5 +437,5 @@ def test_what_a_look_for_modes_found_is_part_of_the_verdict(tmp_path):
 
 
 def test_a_pilot_that_gives_up_says_whether_chains_agree():
-    with pytest.raises(cp.TuningError, match="Chains agree, the coupling is slow"):
+    with pytest.raises(cp.errors.TuningError, match="Chains agree, the coupling is slow"):
         cp.tune(far_apart(), coupling="independent", max_sweeps=20)

@@ -332,7 +332,9 @@ def waits(**more):
 
 
 def test_a_run_without_a_cap_says_once_that_it_waits_and_its_bits_are_the_same(hasty, monkeypatch):
-    with pytest.warns(cp.SlowPairsWarning, match="have not met after more than .* coupled sweeps.*max_sweeps") as told:
+    with pytest.warns(
+        cp.errors.SlowPairsWarning, match="have not met after more than .* coupled sweeps.*max_sweeps"
+    ) as told:
         e = waits()
     assert len(told) == 1
     monkeypatch.setattr(patience, "SECONDS", 1000.0)
@@ -350,11 +352,11 @@ def test_patience_knows_what_others_took_and_who_is_silent(monkeypatch):
     look = patience.Patience(lambda pause: None, [], lambda: np.full(20, 10.0))
     look(pause)  # 15 times as long as others
     pause.tell(250)
-    with pytest.warns(cp.SlowPairsWarning, match="1 of 1 pairs under way have not met after more than 200"):
+    with pytest.warns(cp.errors.SlowPairsWarning, match="1 of 1 pairs under way have not met after more than 200"):
         look(pause)
     look(pause)  # said once
     monkeypatch.setattr(patience, "SILENCE", 0.0)
-    with pytest.warns(cp.SlowPairsWarning, match="Nothing has ended for 0 s"):
+    with pytest.warns(cp.errors.SlowPairsWarning, match="Nothing has ended for 0 s"):
         patience.Patience(lambda pause: None, [])(Pause())
 
 
@@ -369,7 +371,7 @@ def test_compiling_is_not_waiting(monkeypatch):
     clock[0] += patience.SILENCE - 1.0
     look(Pause())
     clock[0] += 2.0
-    with pytest.warns(cp.SlowPairsWarning, match="Nothing has ended for 61 s"):
+    with pytest.warns(cp.errors.SlowPairsWarning, match="Nothing has ended for 61 s"):
         look(Pause())
 
 

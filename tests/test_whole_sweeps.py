@@ -71,7 +71,7 @@ def test_kernels_meet_as_often_as_the_construction_says(name, draws):
     above, variance = 0.0, 0.0
     for (s, x), (r, y) in itertools.product(enumerate(states), repeat=2):
         of_x, of_y, met = distributions.counted_pair_steps(
-            target, BoundStep(cp.Step(cp.Path(reach=4), 0)), x, y, stream(2, s, r), draws
+            target, BoundStep(cp.Step(cp.couplings.Path(reach=4), 0)), x, y, stream(2, s, r), draws
         )
         assert chi_square_is_plausible(of_x[codes], matrix[s] * draws, 1e-7)
         assert chi_square_is_plausible(of_y[codes], matrix[r] * draws, 1e-7)
@@ -168,12 +168,12 @@ def test_overlaps_stay_right_while_chains_grow_in_the_middle_of_a_sweep(rng):
     data = np.arange(n_points) * 3.0
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=100.0), cp.DirichletProcess(30.0))
     x, y = (target.check_labels(np.arange(n_points) // size) for size in (n_points, 5))
-    pair = couple(target, cp.Path(), chain_at(target, x), chain_at(target, y))
+    pair = couple(target, cp.couplings.Path(), chain_at(target, x), chain_at(target, y))
     count_pair(pair)
     random = stream(1, 1)
     before = len(pair.x.sizes)
     for _ in range(2 if JIT_DISABLED else 40):
-        pair, _ = advance_pair(target, BoundStep(cp.Step(cp.Path(), 4)), pair, random, 1)
+        pair, _ = advance_pair(target, BoundStep(cp.Step(cp.couplings.Path(), 4)), pair, random, 1)
         assert_overlap_counts_are_right(target, pair)
     assert len(pair.x.sizes) > before or JIT_DISABLED
 
@@ -185,7 +185,11 @@ def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkey
     target = cp.Mixture(data, cp.Gaussian(noise_sd=1.0, mean_sd=30.0), cp.DirichletProcess(20.0))
     first, second = np.repeat(np.arange(12), 3), np.repeat(np.arange(12), 3)
     second[[1, 7]] = 12, 13
-    couplings = {"matched": cp.Matched(), "path": cp.Path(36), "path_transport": cp.Path(36, base="transport")}
+    couplings = {
+        "matched": cp.couplings.Matched(),
+        "path": cp.couplings.Path(36),
+        "path_transport": cp.couplings.Path(36, base="transport"),
+    }
     step = BoundStep(cp.Step(couplings[coupling], 0))
     grown = []
 
@@ -218,23 +222,23 @@ def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkey
 
 
 def test_how_far_whole_sweeps_reach():
-    assert [cp.Path().reach_for(n) for n in (5, 25, 1000)] == [2, 12, 100]
-    assert cp.Path(reach=20).reach_for(5) == 20
-    assert repr(cp.Path(reach=20, nugget=0.1)) == "Path(reach=20, nugget=0.1)"
+    assert [cp.couplings.Path().reach_for(n) for n in (5, 25, 1000)] == [2, 12, 100]
+    assert cp.couplings.Path(reach=20).reach_for(5) == 20
+    assert repr(cp.couplings.Path(reach=20, nugget=0.1)) == "Path(reach=20, nugget=0.1)"
     with pytest.raises((ValueError, TypeError), match="reach must be"):
-        cp.Path(reach=-1)
+        cp.couplings.Path(reach=-1)
     with pytest.raises(ValueError, match="base must be 'matched' or 'transport', got 'maximal'"):
-        cp.Path(base="maximal")
+        cp.couplings.Path(base="maximal")
 
 
 @pytest.mark.plain
 def test_points_of_colourings_are_coupled_by_transport():
     coloring, _ = small.coloring()
-    assert repr(cp.Path(reach=3).suited(coloring.model.palette)) == "Path(reach=3, base='transport')"
+    assert repr(cp.couplings.Path(reach=3).suited(coloring.model.palette)) == "Path(reach=3, base='transport')"
     assert cp.meeting_times(coloring, replicates=2).coupling == "Transport()"  # what is cheapest there
     assert cp.meeting_times(coloring, replicates=2, coupling="path").coupling == "Path(base='transport')"
-    assert repr(cp.Path(base="matched").suited(coloring.model.palette)) == "Path(base='matched')"
-    assert repr(cp.Path().suited(0)) == "Path()"
+    assert repr(cp.couplings.Path(base="matched").suited(coloring.model.palette)) == "Path(base='matched')"
+    assert repr(cp.couplings.Path().suited(0)) == "Path()"
 
 
 def test_whole_sweeps_meet_sooner_from_nearby(rng):

@@ -65,7 +65,7 @@ def compile_here(package: Path) -> None:
         for component in (cp.NormalInverseWishart(), cp.TiedGaussian("full"), cp.NormalInverseGamma()):
             posterior = cp.Mixture(rng.normal(size=(100, width)), component)
             hyperparameters = posterior.model.hyperparameters.copy() if posterior.hyperparameters else None
-            cp.conditional(posterior, np.zeros(100, dtype=int), 0, hyperparameters)
+            cp.kernels.conditional(posterior, np.zeros(100, dtype=int), 0, hyperparameters)
     for data in (table, np.hstack([table, yes]), np.hstack([table, yes * 3.0 + 1.0])):
         cp.cluster(data, seed=1, effort=0.01).consensus  # noqa: B018 - which is what a page asks for
     cp.tune(targets[0], cp.n_clusters(), pairs=60, seed=1)

@@ -18,6 +18,8 @@ import numpy as np
 
 from copartition.validation import label_array
 
+__all__ = ["canonical", "hamming_distance", "overlaps", "variation_of_information"]
+
 
 def canonical(labels: Any) -> np.ndarray:
     """Number clusters in the order in which their first points come.
@@ -35,7 +37,7 @@ def canonical(labels: Any) -> np.ndarray:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.canonical([7, 7, 2, 7, 0])
+    >>> cp.partition.canonical([7, 7, 2, 7, 0])
     array([0, 0, 1, 0, 2])
     """
     array = label_array("labels", labels, np.size(labels))
@@ -56,7 +58,7 @@ def overlaps(a: Any, b: Any) -> np.ndarray:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.overlaps([0, 0, 0, 1], [0, 0, 1, 1])
+    >>> cp.partition.overlaps([0, 0, 0, 1], [0, 0, 1, 1])
     array([[2, 1],
            [0, 1]])
     """
@@ -73,7 +75,7 @@ def hamming_distance(a: Any, b: Any) -> int:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.hamming_distance([0, 0, 1], [0, 1, 1])
+    >>> cp.partition.hamming_distance([0, 0, 1], [0, 1, 1])
     4
     """
     table = overlaps(a, b)
@@ -86,7 +88,7 @@ def variation_of_information(a: Any, b: Any) -> float:
     Examples
     --------
     >>> import copartition as cp
-    >>> round(cp.variation_of_information([0, 0, 1, 1], [0, 1, 0, 1]), 4)  # 2 log 2
+    >>> round(cp.partition.variation_of_information([0, 0, 1, 1], [0, 1, 0, 1]), 4)  # 2 log 2
     1.3863
     """
     table = overlaps(a, b)

@@ -1,6 +1,11 @@
-"""What a person is given: the plain data of a run, with all that one may ask of them."""
+"""What runs return: plain data, with all that one may ask of them."""
 
 from copartition.answers.estimate import Estimate
 from copartition.answers.sample import Sample
+from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.evidence import Comparison, Evidence
+from copartition.diagnostics.modes import Modes
+from copartition.diagnostics.tuning import Tuned
+from copartition.results import MeetingTimes
 
-__all__ = ["Estimate", "Sample"]
+__all__ = ["Comparison", "Consensus", "Estimate", "Evidence", "MeetingTimes", "Modes", "Sample", "Tuned"]

@@ -164,7 +164,7 @@ def conditional(target: Target, labels: Any, n: int, hyperparameters: Any = None
     --------
     >>> import copartition as cp
     >>> target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    >>> cp.conditional(target, [0, 0, 1], n=1).round(3)  # with point 0, with point 2, on its own
+    >>> cp.kernels.conditional(target, [0, 0, 1], n=1).round(3)  # with point 0, with point 2, on its own
     array([0.693, 0.004, 0.303])
     """
     check_target(target)

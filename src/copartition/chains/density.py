@@ -95,7 +95,7 @@ def log_density(target: Target, labels: Any, hyperparameters: Any = None) -> flo
     --------
     >>> import copartition as cp
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    >>> two, one = (cp.log_density(posterior, labels) for labels in ([0, 0, 1], [0, 0, 0]))
+    >>> two, one = (cp.kernels.log_density(posterior, labels) for labels in ([0, 0, 1], [0, 0, 0]))
     >>> round(two - one, 3)  # two clusters are exp(9.3) times as probable as one
     9.292
     """

@@ -48,7 +48,7 @@ class Step:
     >>> import copartition as cp
     >>> cp.Step("path", split_merge=4, joint_updates=20)
     Step(coupling=Path(), split_merge=4, joint_updates=JointUpdates(number=20, points=None, tries=4, least=4, most=12))
-    >>> cp.Step("path", 4) == cp.Step(cp.Path(), split_merge=4)
+    >>> cp.Step("path", 4) == cp.Step(cp.couplings.Path(), split_merge=4)
     True
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     >>> cp.meeting_times(posterior, step=cp.Step(split_merge=2), replicates=50, lag=5, seed=1).split_merge

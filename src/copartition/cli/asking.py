@@ -63,7 +63,7 @@ def _posterior(run: cp.Estimate, beside: Path) -> Any:
     return None
 
 
-def with_more(d: cp.WeightedPartitions, functionals: tuple[str, ...]) -> cp.Consensus:
+def with_more(d: cp.WeightedPartitions, functionals: tuple[str, ...]) -> cp.answers.Consensus:
     """Return the consensus of partitions, with all that a page shows: what the run estimated, and what is asked now."""
     names = d.run.made_by.get("names")
     asked = [functional_of(text, names) for text in dict.fromkeys(functionals)]
@@ -76,7 +76,7 @@ def with_more(d: cp.WeightedPartitions, functionals: tuple[str, ...]) -> cp.Cons
     return replace(cp.consensus(d), estimate=e)
 
 
-def _is_there(d: cp.WeightedPartitions, f: cp.Functional) -> bool:
+def _is_there(d: cp.WeightedPartitions, f: cp.kernels.Functional) -> bool:
     """Tell whether the run estimated the same: of the same points, or at the same places."""
     own: dict[str, Any] = f.about or ({"points": range(d.labels.shape[1])} if f.name == "co_clustering" else {})
 

@@ -114,7 +114,7 @@ def _own_options(name: str, text: str) -> dict[str, Any]:
     return given
 
 
-def _as_json(found: cp.Comparison, posteriors: dict[str, cp.Mixture | cp.BlockModel]) -> dict[str, Any]:
+def _as_json(found: cp.answers.Comparison, posteriors: dict[str, cp.Mixture | cp.BlockModel]) -> dict[str, Any]:
     about = {name: (posteriors[name], one) for name, one in found.evidences.items()}
     return {
         "models": [

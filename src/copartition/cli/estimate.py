@@ -98,10 +98,10 @@ def estimate(
             click.echo(f"Interrupted: {_what_is_kept(store)}.", err=True)
             sys.exit(130)
     if options["as_json"]:
-        found = as_dict(e) | ({"tuned": {"reasons": t.reasons}} if isinstance(t, cp.Tuned) else {})
+        found = as_dict(e) | ({"tuned": {"reasons": t.reasons}} if isinstance(t, cp.answers.Tuned) else {})
         click.echo(json.dumps(found, default=np.ndarray.tolist))
         return
-    if isinstance(t, cp.Tuned):
+    if isinstance(t, cp.answers.Tuned):
         click.echo(f"{t}\n")
     click.echo(str(e))
 
@@ -118,11 +118,11 @@ def _what_is_kept(store: str | None) -> str:
 def _warnings_as_lines() -> Iterator[None]:
     """Say what a run warns of in a line, without the place in the source that it comes from."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", cp.SlowPairsWarning)
+        warnings.simplefilter("always", cp.errors.SlowPairsWarning)
         show = warnings.showwarning
 
         def say(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, cp.SlowPairsWarning):
+            if issubclass(category, cp.errors.SlowPairsWarning):
                 click.echo(f"Warning: {message}", err=True)
             else:
                 show(message, category, *where, **more)

@@ -47,7 +47,7 @@ def meet(lag: int, replicates: int, max_sweeps: int, **options: Any) -> None:
         click.echo(f"ordinary chain   {needed}")
 
 
-def _as_json(m: cp.MeetingTimes, needed: Any) -> dict[str, Any]:
+def _as_json(m: cp.answers.MeetingTimes, needed: Any) -> dict[str, Any]:
     return {
         "meeting_times": m.meeting_times.tolist(),
         "met": m.met.tolist(),

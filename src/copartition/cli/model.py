@@ -15,20 +15,12 @@ import numpy as np
 import copartition as cp
 from copartition import datasets
 from copartition.cli.posterior import EXAMPLES, posterior_options
+from copartition.couplings import COUPLINGS
 from copartition.datasets.tables import source_of
 from copartition.extras import MissingPackageError
 from copartition.functionals.base import check_count
 
 MOST_POINTS = 10_000_000  # of a run of points such as 0-9
-
-COUPLINGS: dict[str, Any] = {
-    "path": cp.Path,
-    "matched": cp.Matched,
-    "transport": cp.Transport,
-    "maximal": cp.Maximal,
-    "common": cp.Common,
-    "independent": cp.Independent,
-}
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,7 +143,7 @@ def _points_of(text: str) -> list[int]:
     return [point for run in ends for point in range(run[0], run[-1] + 1)]
 
 
-def _coupling_of(options: dict[str, Any]) -> cp.Coupling | None:
+def _coupling_of(options: dict[str, Any]) -> cp.couplings.Coupling | None:
     name, nugget = options["coupling"], options["nugget"]
     if name is None:
         if nugget or options["metric"] != "hamming":
@@ -184,7 +176,7 @@ def _init_of(options: dict[str, Any]) -> Any:
         raise ValueError(names.get(first, "") + str(error).removeprefix(first)) from None
 
 
-def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
+def functional_of(text: str, names: list[Any] | None = None) -> cp.kernels.Functional:
     """Return the functional that an option such as ``largest:3`` describes.
 
     Parameters
@@ -198,7 +190,7 @@ def functional_of(text: str, names: list[Any] | None = None) -> cp.Functional:
         if colon and not rest:
             raise ValueError("expected something after the colon")
         if name in ("n_clusters", "n_components"):
-            functional = cp.n_clusters if name == "n_clusters" else cp.n_components
+            functional = cp.n_clusters if name == "n_clusters" else cp.functionals.n_components
             return functional(int(rest) if rest else None)
         if name == "concentration" and not rest:
             return cp.concentration()
@@ -243,9 +235,9 @@ MISTAKES = (
     OSError,
     MemoryError,
     MissingPackageError,
-    cp.EvidenceError,
-    cp.ReplicateError,
-    cp.TuningError,
+    cp.errors.EvidenceError,
+    cp.errors.ReplicateError,
+    cp.errors.TuningError,
 )
 
 

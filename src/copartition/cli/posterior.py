@@ -196,7 +196,7 @@ def _cells_of(options: dict[str, Any]) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.Component, str | None]:
+def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.kernels.Component, str | None]:
     """Return the data of a file, a component for its columns, and the name of that for numbers."""
     wanted, missing = list_of("--columns", options["columns"]), list_of("--missing", options.get("missing")) or ()
     options["row_names"] = row_labels(options["data"], wanted)
@@ -261,7 +261,7 @@ def _table_of(columns: list[datasets.Column], standardize: bool) -> Cells:
     return Cells(cells, [column.name for column in columns], sure=True, first_row=1)
 
 
-def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.Component:
+def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.kernels.Component:
     """Return the component of columns of any kind."""
     components = {
         "number": _of_numbers(name, options),

@@ -28,7 +28,7 @@ def report(run: str, output: str, title: str | None, functionals: tuple[str, ...
     """
     with one_sentence_errors():
         e = _load(run)
-        shown: cp.Estimate | cp.Consensus = e
+        shown: cp.Estimate | cp.answers.Consensus = e
         if functionals and e.partitions is None:
             raise ValueError(f"--functional goes with a run that kept partitions (--keep), and {run!r} holds none.")
         if functionals or (e.partitions is not None and not _has_pairs(e) and len(e.values) >= FEWEST):

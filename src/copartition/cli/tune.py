@@ -64,7 +64,7 @@ def tune(functionals: tuple[str, ...], pairs: int, max_sweeps: int, stderr: floa
     )
 
 
-def _as_json(t: cp.Tuned, replicates: int | None) -> dict[str, Any]:
+def _as_json(t: cp.answers.Tuned, replicates: int | None) -> dict[str, Any]:
     return {
         "lag": t.lag,
         "burn_in": t.burn_in,

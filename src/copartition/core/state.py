@@ -240,22 +240,22 @@ class Hooks(State):
     Attributes
     ----------
     log_predictive : function
-        Log weights of a point in every cluster; see `copartition.log_predictive`.
+        Log weights of a point in every cluster; see `copartition.kernels.log_predictive`.
     log_merge : function
-        The log density of two clusters as one; see `copartition.log_merge`.
+        The log density of two clusters as one; see `copartition.kernels.log_merge`.
     has_log_merge : int
         Whether the target gives the latter.
     log_odds : function
-        For targets whose clusters have no densities of their own; see `copartition.log_odds`.
+        For targets whose clusters have no densities of their own; see `copartition.kernels.log_odds`.
     in_place : int
         Whether the target gives the latter: split-merge moves are then made in the chain itself.
     begin, enter, leave : functions
         By which the target keeps numbers of its own for every cluster in ``Chain.kept``: what to do when a cluster gets
-        its first point, when a point joins, when one leaves; see `copartition.Keeping`.
+        its first point, when a point joins, when one leaves; see `copartition.kernels.Keeping`.
     keeps : int
         Whether the target gives these.
     weigh_hyperparameter, draw_hyperparameters, log_density_of_hyperparameters, renew : functions
-        How hyperparameters that are unknown are drawn; see `copartition.Unknowns`.
+        How hyperparameters that are unknown are drawn; see `copartition.kernels.Unknowns`.
     """
 
     log_predictive: Annotated[Any, Function(log_predictive_signature)]

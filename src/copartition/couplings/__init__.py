@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from copartition.core.compiling import Kernel
-from copartition.couplings.base import Coupling
+from copartition.couplings.base import Coupling, partner
 from copartition.couplings.common import Common
 from copartition.couplings.independent import Independent
 from copartition.couplings.matched import Matched
@@ -26,6 +26,8 @@ from copartition.couplings.maximal import Maximal
 from copartition.couplings.path import Path
 from copartition.couplings.transport import Transport
 from copartition.validation import shorten
+
+__all__ = ["Common", "Coupling", "Independent", "Matched", "Maximal", "Path", "Transport", "partner"]
 
 COUPLINGS: dict[str, type[Coupling]] = {c.name: c for c in (Path, Matched, Transport, Maximal, Common, Independent)}
 
@@ -35,7 +37,8 @@ def check_coupling(value: Any) -> Coupling:
     if isinstance(value, Coupling):
         if not isinstance(getattr(value, "partner", None), Kernel):
             raise TypeError(
-                f"coupling {type(value).__name__} must have a partner, a function decorated with copartition.partner."
+                f"coupling {type(value).__name__} must have a partner, a function decorated with "
+                "copartition.couplings.partner."
             )
         return value
     if isinstance(value, str) and value in COUPLINGS:

@@ -17,7 +17,7 @@ Decorator of a coupling's compiled function; see `copartition.couplings`.
 Examples
 --------
 >>> import copartition as cp
->>> @cp.partner
+>>> @cp.couplings.partner
 ... def same_place(pair, n_x, n_y, total_x, total_y, i, u):
 ...     return min(i, n_y - 1)
 >>> same_place.function.__name__
@@ -37,11 +37,11 @@ class Coupling:
     Examples
     --------
     >>> import copartition as cp
-    >>> isinstance(cp.Transport(), cp.Coupling), isinstance(cp.Path(), cp.Coupling)
+    >>> isinstance(cp.Transport(), cp.couplings.Coupling), isinstance(cp.couplings.Path(), cp.couplings.Coupling)
     (True, True)
-    >>> cp.Maximal(nugget=0.01).nugget
+    >>> cp.couplings.Maximal(nugget=0.01).nugget
     0.01
-    >>> cp.Maximal() == cp.Maximal(), cp.Maximal() == cp.Maximal(nugget=0.01)
+    >>> cp.couplings.Maximal() == cp.couplings.Maximal(), cp.couplings.Maximal() == cp.couplings.Maximal(nugget=0.01)
     (True, False)
     """
 

@@ -72,7 +72,7 @@ class Matched(Coupling):
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.Matched()
+    >>> cp.couplings.Matched()
     Matched()
     """
 

@@ -38,7 +38,7 @@ class Maximal(Coupling):
     --------
     >>> import copartition as cp
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    >>> m = cp.meeting_times(posterior, coupling=cp.Maximal(), replicates=50, lag=5, seed=1)
+    >>> m = cp.meeting_times(posterior, coupling=cp.couplings.Maximal(), replicates=50, lag=5, seed=1)
     >>> m.coupling, m.censored
     ('Maximal()', 0)
     """

@@ -30,7 +30,7 @@ class Path(Matched):
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.Path()
+    >>> cp.couplings.Path()
     Path()
     """
 

@@ -110,7 +110,8 @@ class Modes(Displayed):
         ``"hidden"``: tempered chains live where ordinary ones do not get to. ``"apart"``: ordinary chains are in
         different modes. ``"unsettled"``: tempered chains do not agree, so it is not known. ``"none"``: nothing found.
     ordinary_log_densities, tempered_log_densities : float64 arrays (chains, times)
-        The log posterior density along the second half of every chain, up to a constant: see `copartition.log_density`.
+        The log posterior density along the second half of every chain, up to a constant: see
+        `copartition.kernels.log_density`.
     ordinary_n_clusters, tempered_n_clusters : float64 arrays (chains, times)
     starts : list of str
         Where the tempered chains started.

@@ -5,7 +5,7 @@ writes the value of h to `out`; it is handed to the kernels like targets and cou
 Python function.
 """
 
-from copartition.functionals.base import Functional, arranged, as_list, bind_all, evaluate_at, evaluation, functional
+from copartition.functionals.base import Functional, evaluation, functional
 from copartition.functionals.clusters import (
     cluster_sizes_histogram,
     largest_clusters,
@@ -22,9 +22,6 @@ from copartition.functionals.prior import concentration, n_components
 
 __all__ = [
     "Functional",
-    "arranged",
-    "as_list",
-    "bind_all",
     "block_matrix",
     "cluster_similarity",
     "cluster_sizes_histogram",
@@ -32,7 +29,6 @@ __all__ = [
     "concentration",
     "distance_to",
     "edge_probability",
-    "evaluate_at",
     "evaluation",
     "functional",
     "hyperparameters",

@@ -22,12 +22,12 @@ Decorator of a functional's compiled function ``f(model, chain, hooks, parameter
 Examples
 --------
 >>> import copartition as cp
->>> @cp.evaluation
+>>> @cp.kernels.evaluation
 ... def largest_share(model, chain, hooks, parameters, out):
 ...     out[0] = 0.0
 ...     for k in range(chain.n_clusters[0]):
 ...         out[0] = max(out[0], chain.sizes[k] / len(chain.labels))
->>> share = cp.Functional("largest share", largest_share, 1)
+>>> share = cp.kernels.Functional("largest share", largest_share, 1)
 >>> share.size
 1
 """
@@ -54,7 +54,7 @@ class Functional:
     ----------
     name : str
     evaluate : Kernel or callable
-        A function decorated with `copartition.evaluation`, or a Python function of the canonical labels.
+        A function decorated with `copartition.kernels.evaluation`, or a Python function of the canonical labels.
     size : int
         Number of components.
     parameters : array, optional
@@ -75,7 +75,7 @@ class Functional:
     --------
     >>> import copartition as cp
     >>> import numpy as np
-    >>> alone = cp.Functional("alone", lambda labels: np.sum(np.bincount(labels) == 1), 1)
+    >>> alone = cp.kernels.Functional("alone", lambda labels: np.sum(np.bincount(labels) == 1), 1)
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     >>> cp.estimate(posterior, alone, replicates=20, burn_in=5, min_sweeps=20, lag=5, seed=1).components
     ['alone']

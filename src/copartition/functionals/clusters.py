@@ -118,7 +118,7 @@ def cluster_sizes_histogram(edges: Any) -> Functional:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.cluster_sizes_histogram([1, 2, 10, 100])
+    >>> cp.functionals.cluster_sizes_histogram([1, 2, 10, 100])
     <functional cluster_sizes_histogram of size 3>
     """
     bounds = finite_array("edges", edges, (0, 1))

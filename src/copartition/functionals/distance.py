@@ -100,7 +100,7 @@ def distance_to(partitions: Any, metric: str = "vi") -> Functional:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.distance_to([[0, 0, 1], [0, 1, 1]])
+    >>> cp.functionals.distance_to([[0, 0, 1], [0, 1, 1]])
     <functional distance_to of size 2>
     """
     return DistanceTo(partitions, metric)

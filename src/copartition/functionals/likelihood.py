@@ -45,7 +45,8 @@ def log_likelihood() -> Functional:
     --------
     >>> import copartition as cp
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    >>> e = cp.estimate(posterior, cp.log_likelihood(), replicates=400, burn_in=5, min_sweeps=50, lag=5, seed=1)
+    >>> h = cp.functionals.log_likelihood()
+    >>> e = cp.estimate(posterior, h, replicates=400, burn_in=5, min_sweeps=50, lag=5, seed=1)
     >>> round(float(e.mean[0]), 1)
     -6.6
     """

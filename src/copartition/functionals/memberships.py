@@ -165,7 +165,7 @@ def cluster_similarity(partition: Any, *, keep_values: bool | None = None) -> Fu
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.cluster_similarity([0, 0, 1, 1, 1]).components[1]
+    >>> cp.functionals.cluster_similarity([0, 0, 1, 1, 1]).components[1]
     'together[cluster 0, cluster 1]'
     """
     labels = _labels_of(partition)

@@ -82,7 +82,7 @@ def edge_probability(pairs: Any) -> Functional:
     >>> triangles = cp.BlockModel([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)], rate=2.0)
     >>> pairs = [(0, 1), (0, 4)]
     >>> how = {"replicates": 500, "burn_in": 10, "min_sweeps": 100, "lag": 10, "seed": 1}
-    >>> e = cp.estimate(triangles, cp.edge_probability(pairs), **how)
+    >>> e = cp.estimate(triangles, cp.functionals.edge_probability(pairs), **how)
     >>> bool(e.mean[0] > e.mean[1])
     True
     """
@@ -111,7 +111,7 @@ def block_matrix(reference: Any) -> Functional:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.block_matrix([0, 0, 0, 1, 1, 1])
+    >>> cp.functionals.block_matrix([0, 0, 0, 1, 1, 1])
     <functional block_matrix of size 4>
     """
     labels = np.asarray(reference)

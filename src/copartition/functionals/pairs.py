@@ -160,7 +160,7 @@ def nearest_pairs(data: Any, k: int = 10) -> np.ndarray:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.nearest_pairs([[0.0], [0.1], [5.0], [5.1]], k=1)
+    >>> cp.functionals.nearest_pairs([[0.0], [0.1], [5.0], [5.1]], k=1)
     array([[0, 1],
            [2, 3]])
     """

@@ -78,7 +78,7 @@ class StoreError(ValueError):
     >>> _ = file.write_text("Not the store of a run.")
     >>> try:
     ...     cp.Estimate.load(file)
-    ... except cp.StoreError:
+    ... except cp.errors.StoreError:
     ...     print("refused")
     refused
     """

@@ -19,7 +19,8 @@ from copartition.core.steps import begin_chain, renew_model, reset_chain
 from copartition.core.together import count_pairs
 from copartition.core.weighted import Weighted, sum_weighted
 from copartition.display import is_constant
-from copartition.functionals import Functional, bind_all, functional
+from copartition.functionals import Functional, functional
+from copartition.functionals.base import bind_all
 from copartition.functionals.redrawn import FORMS, REDRAWING, evaluate_redrawn
 from copartition.names import Names
 from copartition.partition import canonical

@@ -17,7 +17,8 @@ from copartition.couplings import COUPLINGS, check_coupling
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.tuning import Tuned
-from copartition.functionals import Functional, as_list, bind_all
+from copartition.functionals import Functional
+from copartition.functionals.base import as_list, bind_all
 from copartition.results.store import Store
 from copartition.runs.defaults import BURN_IN, LAG, MIN_SWEEPS, bind, given_step, resolve
 from copartition.runs.pilot import tune
@@ -50,7 +51,7 @@ class How(TypedDict, total=False):
     --------
     >>> import copartition as cp
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    >>> how: cp.How = {"burn_in": 5, "min_sweeps": 50, "lag": 5, "coupling": "transport"}
+    >>> how: cp.kernels.How = {"burn_in": 5, "min_sweeps": 50, "lag": 5, "coupling": "transport"}
     >>> cp.estimate(posterior, cp.n_clusters(), replicates=10, seed=1, **how).made_by["settings"]["lag"]
     5
     """

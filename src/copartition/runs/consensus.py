@@ -39,7 +39,8 @@ from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.model_check import check_model
 from copartition.diagnostics.search import from_draws, from_similarity
 from copartition.diagnostics.tuning import Tuned
-from copartition.functionals import Functional, as_list, cluster_similarity, distance_to, memberships
+from copartition.functionals import Functional, cluster_similarity, distance_to, memberships
+from copartition.functionals.base import as_list
 from copartition.partition import canonical
 from copartition.results import Replicates
 from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job

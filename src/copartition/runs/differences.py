@@ -18,7 +18,8 @@ from copartition.core.differences import Differences, add_differences
 from copartition.core.records import number
 from copartition.core.room import grown_pair
 from copartition.core.state import PLACE, STEPS
-from copartition.functionals import Functional, arranged, evaluate_at
+from copartition.functionals import Functional
+from copartition.functionals.base import arranged, evaluate_at
 from copartition.runs.pacing import Chunks, Pause
 from copartition.targets.base import Target
 

@@ -46,7 +46,7 @@ class ReplicateError(RuntimeError):
     >>> strange = cp.functional(lambda labels: float("nan"))
     >>> try:
     ...     cp.estimate(posterior, strange, replicates=2, burn_in=1, min_sweeps=5, lag=1, seed=1)
-    ... except cp.ReplicateError:
+    ... except cp.errors.ReplicateError:
     ...     print("a replicate gave NaN")
     a replicate gave NaN
     """

@@ -9,7 +9,8 @@ import numpy as np
 
 from copartition.diagnostics.findings import Finding
 from copartition.diagnostics.model_check import check_model
-from copartition.functionals import Functional, as_list
+from copartition.functionals import Functional
+from copartition.functionals.base import as_list
 from copartition.functionals.pairs import CoClustering
 from copartition.results.partitions import Partitions
 from copartition.targets.base import Target

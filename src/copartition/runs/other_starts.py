@@ -18,7 +18,7 @@ from copartition.core.steps import begin_chain, evaluate_chain, make_steps
 from copartition.diagnostics.findings import DOUBT, Finding
 from copartition.diagnostics.modes import shares_together
 from copartition.diagnostics.starts import BATCHES, Answer, finding_on_starts
-from copartition.functionals import evaluate_at
+from copartition.functionals.base import evaluate_at
 from copartition.names import are_shares
 from copartition.results import Outcomes
 from copartition.runs.pacing import Chunks, Interrupted, Pause

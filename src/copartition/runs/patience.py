@@ -29,7 +29,7 @@ class SlowPairsWarning(UserWarning):
     >>> import copartition as cp
     >>> import warnings
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", cp.SlowPairsWarning)  # rather an error than waiting, in a script say
+    ...     warnings.simplefilter("error", cp.errors.SlowPairsWarning)  # rather an error than waiting, in a script say
     """
 
 

@@ -34,7 +34,8 @@ from copartition.diagnostics.tuning import (
     work_of,
 )
 from copartition.diagnostics.variance import asymptotic_variance, averages_agree, compared_variance
-from copartition.functionals import Functional, as_list, bind_all, largest_clusters, n_clusters
+from copartition.functionals import Functional, largest_clusters, n_clusters
+from copartition.functionals.base import as_list, bind_all
 from copartition.results import MeetingTimes
 from copartition.results.meeting import MANY_AT_START, quick_sentence
 from copartition.runs.candidates import Candidate, candidate, cheaper_candidates, updating_candidates
@@ -72,7 +73,7 @@ class TuningError(RuntimeError):
     >>> apart = cp.Mixture(np.repeat([-3.0, 0.0, 3.0], 20), cp.Gaussian(noise_sd=0.5, mean_sd=3.0), cp.FiniteMixture(2))
     >>> try:
     ...     cp.tune(apart, cp.n_clusters(), init="sequential", split_merge=0, max_sweeps=200, seed=1)
-    ... except cp.TuningError:
+    ... except cp.errors.TuningError:
     ...     print("pairs do not meet")
     pairs do not meet
     """

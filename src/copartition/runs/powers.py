@@ -40,7 +40,7 @@ class EvidenceError(RuntimeError):
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
     >>> try:
     ...     cp.log_evidence(posterior, target_stderr=1e-6, max_seconds=1, seed=1)
-    ... except cp.EvidenceError:
+    ... except cp.errors.EvidenceError:
     ...     print("so precise an answer takes longer")
     so precise an answer takes longer
     """

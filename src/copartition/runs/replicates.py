@@ -38,7 +38,8 @@ from copartition.core.room import grown_pair
 from copartition.core.starts import begin_at
 from copartition.core.steps import begin_chain
 from copartition.core.together import count_pairs
-from copartition.functionals import Functional, arranged, evaluate_at
+from copartition.functionals import Functional
+from copartition.functionals.base import arranged, evaluate_at
 from copartition.partition import canonical
 from copartition.results import Outcomes
 from copartition.results.sums import Row, Sums, whole_numbers

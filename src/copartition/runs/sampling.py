@@ -16,7 +16,8 @@ from copartition.core.random import stream
 from copartition.core.starts import begin_at
 from copartition.core.state import Chain, Stepper
 from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
-from copartition.functionals import Functional, bind_all
+from copartition.functionals import Functional
+from copartition.functionals.base import bind_all
 from copartition.runs.defaults import bind, read_step_alone
 from copartition.runs.memory import check_draws
 from copartition.runs.pacing import Chunks, Pause

@@ -48,7 +48,7 @@ class Target(Displayed):
     points : array (n_points, n_columns)
         One row a point; chains keep the sum of these rows over every cluster. No columns if none are needed.
     log_predictive : Kernel
-        A function decorated with `copartition.log_predictive`.
+        A function decorated with `copartition.kernels.log_predictive`.
     prior : Prior, optional
         Weights by cluster size, such as `DirichletProcess`. Left out, every choice has prior weight 1.
     table : array, two-dimensional, optional
@@ -81,14 +81,14 @@ class Target(Displayed):
     Other Parameters
     ----------------
     log_merge : Kernel, optional
-        A function decorated with `copartition.log_merge`, for faster split-merge moves; includes the promise, but where
-        `log_odds` is given too.
+        A function decorated with `copartition.kernels.log_merge`, for faster split-merge moves; includes the promise,
+        but where `log_odds` is given too.
     log_odds : Kernel, optional
-        A function decorated with `copartition.log_odds`, with `log_merge`: clusters have no densities of their own, and
-        split-merge moves are made in the chain itself.
+        A function decorated with `copartition.kernels.log_odds`, with `log_merge`: clusters have no densities of their
+        own, and split-merge moves are made in the chain itself.
     log_likelihood : Kernel, optional
-        With `log_odds`: a function decorated with `copartition.evaluation` that writes the log density of all data
-        given the partition to ``out[0]``.
+        With `log_odds`: a function decorated with `copartition.kernels.evaluation` that writes the log density of all
+        data given the partition to ``out[0]``.
     keeping : Keeping, optional
         What else is kept for every cluster.
     unknown : Unknowns, optional
@@ -107,12 +107,12 @@ class Target(Displayed):
     Examples
     --------
     >>> import copartition as cp
-    >>> @cp.log_predictive
+    >>> @cp.kernels.log_predictive
     ... def nothing_known(model, chain, n_choices, n):
     ...     for k in range(n_choices):
     ...         chain.weights[k] = 0.0
     >>> prior_alone = cp.Target([[], [], []], nothing_known, cp.DirichletProcess(1.0))
-    >>> cp.conditional(prior_alone, [0, 0, 1], 2)
+    >>> cp.kernels.conditional(prior_alone, [0, 0, 1], 2)
     array([0.66666667, 0.33333333])
     """
 
@@ -153,13 +153,16 @@ class Target(Displayed):
         keeping, unknown = functions.get("keeping"), functions.get("unknown")
         if not isinstance(log_predictive, Kernel):
             raise TypeError(
-                f"log_predictive must be a function decorated with copartition.log_predictive, got {log_predictive!r}."
+                "log_predictive must be a function decorated with copartition.kernels.log_predictive, got "
+                f"{log_predictive!r}."
             )
         if log_merge is not None and not isinstance(log_merge, Kernel):
-            raise TypeError(f"log_merge must be a function decorated with copartition.log_merge, got {log_merge!r}.")
+            raise TypeError(
+                f"log_merge must be a function decorated with copartition.kernels.log_merge, got {log_merge!r}."
+            )
         if log_odds is not None and (not isinstance(log_odds, Kernel) or log_merge is None):
             raise TypeError(
-                "log_odds must be a function decorated with copartition.log_odds, together with log_merge, got "
+                "log_odds must be a function decorated with copartition.kernels.log_odds, together with log_merge, got "
                 f"{shorten(log_odds)}."
             )
         if keeping is not None and not isinstance(keeping, Keeping):

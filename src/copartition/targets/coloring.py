@@ -59,7 +59,7 @@ class GraphColoring(Target):
     --------
     >>> import copartition as cp
     >>> square = cp.GraphColoring([(0, 1), (1, 2), (2, 3), (3, 0)], colors=3)
-    >>> cp.conditional(square, [0, 1, 0, 1], n=3).round(3)  # with 0 and 2: no; with 1: one colour; alone: one colour
+    >>> cp.kernels.conditional(square, [0, 1, 0, 1], n=3).round(3)  # not with 0 and 2; with 1, or alone
     array([0. , 0.5, 0.5])
     """
 

@@ -95,7 +95,7 @@ class Bernoulli(CategoryComponent):
     --------
     >>> import copartition as cp
     >>> answers = [[1, 0, 1], [1, 0, 0], [0, 1, 0]]
-    >>> cp.conditional(cp.Mixture(answers, cp.Bernoulli(), cp.DirichletProcess(1.0)), [0, 0, 1], n=1).round(3)
+    >>> cp.kernels.conditional(cp.Mixture(answers, cp.Bernoulli(), cp.DirichletProcess(1.0)), [0, 0, 1], n=1).round(3)
     array([0.427, 0.213, 0.36 ])
     """
 
@@ -241,7 +241,7 @@ class Poisson(GroupedComponent):
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.conditional(cp.Mixture([3, 4, 40], cp.Poisson(), cp.DirichletProcess(1.0)), [0, 0, 1], n=1).round(3)
+    >>> cp.kernels.conditional(cp.Mixture([3, 4, 40], cp.Poisson(), cp.DirichletProcess(1.0)), [0, 0, 1], n=1).round(3)
     array([0.731, 0.001, 0.268])
     """
 

@@ -26,13 +26,13 @@ aside. The point is in no cluster at that moment: sizes, sums and labels are tho
 Examples
 --------
 >>> import copartition as cp
->>> @cp.log_predictive
+>>> @cp.kernels.log_predictive
 ... def near_the_mean(model, chain, n_choices, n):
 ...     for k in range(n_choices):
 ...         mean = chain.sums[k, 0] / max(chain.sizes[k], 1)
 ...         chain.weights[k] = -((model.points[n, 0] - mean) ** 2)
 >>> target = cp.Target([[0.0], [0.0], [2.0]], near_the_mean, cp.DirichletProcess(1.0))
->>> cp.conditional(target, [0, 0, 1], 1).round(3)  # with the first, with the third, alone
+>>> cp.kernels.conditional(target, [0, 0, 1], 1).round(3)  # with the first, with the third, alone
 array([0.495, 0.009, 0.495])
 """
 
@@ -46,7 +46,7 @@ two, prior aside, from the sizes and sums of the two clusters.
 Examples
 --------
 >>> import copartition as cp
->>> @cp.log_merge
+>>> @cp.kernels.log_merge
 ... def log_merge(model, chain, a, b):
 ...     return -0.5 * (chain.sizes[a] + chain.sizes[b])
 >>> log_merge.function.__name__
@@ -65,7 +65,7 @@ those of a distribution of the other points alone.
 Examples
 --------
 >>> import copartition as cp
->>> @cp.log_odds
+>>> @cp.kernels.log_odds
 ... def log_odds(model, chain, a, b, n):
 ...     return 0.1 * (chain.sizes[a] - chain.sizes[b])
 >>> log_odds.function.__name__
@@ -80,7 +80,7 @@ Decorator of a compiled function ``f(model, chain, k)`` of `Keeping`: cluster k 
 Examples
 --------
 >>> import copartition as cp
->>> @cp.begin_cluster
+>>> @cp.kernels.begin_cluster
 ... def begin(model, chain, k):
 ...     chain.kept[chain.slots[k], 0] = 0.0
 >>> begin.function.__name__
@@ -96,7 +96,7 @@ Sizes, sums and labels know it already.
 Examples
 --------
 >>> import copartition as cp
->>> @cp.enter_cluster
+>>> @cp.kernels.enter_cluster
 ... def enter(model, chain, k, n):
 ...     chain.kept[chain.slots[k], 0] += model.points[n, 0] ** 2
 >>> enter.function.__name__
@@ -113,7 +113,7 @@ or False.
 Examples
 --------
 >>> import copartition as cp
->>> @cp.leave_cluster
+>>> @cp.kernels.leave_cluster
 ... def leave(model, chain, k, n):
 ...     chain.kept[chain.slots[k], 0] -= model.points[n, 0] ** 2
 ...     return False
@@ -132,8 +132,8 @@ class Keeping:
     Parameters
     ----------
     begin, enter, leave : Kernel
-        Functions decorated with `copartition.begin_cluster`, `copartition.enter_cluster` and
-        `copartition.leave_cluster`.
+        Functions decorated with `copartition.kernels.begin_cluster`, `copartition.kernels.enter_cluster` and
+        `copartition.kernels.leave_cluster`.
     width : int
         How many numbers there are for each cluster: those of cluster k are ``chain.kept[chain.slots[k]]``.
     scratch : int, default 0
@@ -146,17 +146,17 @@ class Keeping:
     Examples
     --------
     >>> import copartition as cp
-    >>> @cp.begin_cluster
+    >>> @cp.kernels.begin_cluster
     ... def begin(model, chain, k):
     ...     chain.kept[chain.slots[k], 0] = 0.0
-    >>> @cp.enter_cluster
+    >>> @cp.kernels.enter_cluster
     ... def enter(model, chain, k, n):
     ...     chain.kept[chain.slots[k], 0] += model.points[n, 0] ** 2
-    >>> @cp.leave_cluster
+    >>> @cp.kernels.leave_cluster
     ... def leave(model, chain, k, n):
     ...     chain.kept[chain.slots[k], 0] -= model.points[n, 0] ** 2
     ...     return False
-    >>> cp.Keeping(begin, enter, leave, width=1).width  # the sum of squares of every cluster
+    >>> cp.kernels.Keeping(begin, enter, leave, width=1).width  # the sum of squares of every cluster
     1
     """
 

@@ -28,13 +28,13 @@ class Prepared(NamedTuple):
     Attributes
     ----------
     log_predictive : Kernel
-        The function, decorated with `copartition.log_predictive`: log p(x_n | points of cluster k).
+        The function, decorated with `copartition.kernels.log_predictive`: log p(x_n | points of cluster k).
     points : array (n_points, n_statistics)
         Rows whose sums over clusters the function wants to know.
     table, parameters, integers : arrays, optional
         Whatever else it looks up.
     log_merge : Kernel, optional
-        A function decorated with `copartition.log_merge`: split-merge moves are several times faster with it.
+        A function decorated with `copartition.kernels.log_merge`: split-merge moves are several times faster with it.
     log_constant : float, default 0
         What the function leaves out of the log density of a point, the same for all points and clusters.
     log_total : float, optional
@@ -52,11 +52,11 @@ class Prepared(NamedTuple):
     --------
     >>> import copartition as cp
     >>> import numpy as np
-    >>> @cp.log_predictive
+    >>> @cp.kernels.log_predictive
     ... def flat(model, chain, n_choices, n):
     ...     for k in range(n_choices):
     ...         chain.weights[k] = -model.parameters[0]
-    >>> prepared = cp.Prepared(flat, points=np.zeros((4, 1)), parameters=np.array([2.0]))
+    >>> prepared = cp.kernels.Prepared(flat, points=np.zeros((4, 1)), parameters=np.array([2.0]))
     >>> prepared.points.shape
     (4, 1)
     """
@@ -102,14 +102,14 @@ class Component(ABC):
     --------
     >>> import copartition as cp
     >>> import numpy as np
-    >>> @cp.log_predictive
+    >>> @cp.kernels.log_predictive
     ... def flat(model, chain, n_choices, n):
     ...     for k in range(n_choices):
     ...         chain.weights[k] = -1.0
-    >>> class Flat(cp.Component):
+    >>> class Flat(cp.kernels.Component):
     ...     def prepare(self, data):
-    ...         return cp.Prepared(flat, points=data)
-    >>> cp.conditional(cp.Mixture([1.0, 2.0, 3.0], Flat(), cp.DirichletProcess(1.0)), [0, 0, 1], 2)
+    ...         return cp.kernels.Prepared(flat, points=data)
+    >>> cp.kernels.conditional(cp.Mixture([1.0, 2.0, 3.0], Flat(), cp.DirichletProcess(1.0)), [0, 0, 1], 2)
     array([0.66666667, 0.33333333])
     """
 

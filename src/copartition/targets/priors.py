@@ -38,7 +38,7 @@ class Prior(Protocol):
     ...     def log_new(self, n_points):
     ...         return np.zeros(1)
     >>> posterior = cp.Mixture([0.0, 0.0, 0.0], cp.Gaussian(noise_sd=1e6, mean_sd=1.0), AllPartitionsAlike())
-    >>> cp.conditional(posterior, [0, 1, 2], 2).round(3)
+    >>> cp.kernels.conditional(posterior, [0, 1, 2], 2).round(3)
     array([0.333, 0.333, 0.333])
     """
 

@@ -33,10 +33,10 @@ It writes the log density of all data for each value of the grid, given the part
 Examples
 --------
 >>> import copartition as cp
->>> @cp.weigh_hyperparameter
+>>> @cp.kernels.weigh_hyperparameter
 ... def weigh(model, chain, group):
 ...     model.unknown.weights[:] = 0.0
->>> cp.Unknowns([cp.OnGrid("scale", [0.1, 1.0, 10.0])], weigh=weigh).weigh is weigh
+>>> cp.kernels.Unknowns([cp.kernels.OnGrid("scale", [0.1, 1.0, 10.0])], weigh=weigh).weigh is weigh
 True
 """
 
@@ -52,7 +52,7 @@ Examples
 --------
 >>> import copartition as cp
 >>> from copartition.core.random import normal
->>> @cp.draw_hyperparameters
+>>> @cp.kernels.draw_hyperparameters
 ... def draw(model, chain, group, random):
 ...     model.hyperparameters[0] = normal(random)
 >>> draw.function.__name__
@@ -69,7 +69,7 @@ It returns the log density, with its normalising constant, at `values` of the di
 Examples
 --------
 >>> import copartition as cp
->>> @cp.log_density_of_hyperparameters
+>>> @cp.kernels.log_density_of_hyperparameters
 ... def log_density(model, chain, group, values):
 ...     return -0.5 * values[0] ** 2 - 0.9189385332046727
 >>> log_density.function.__name__
@@ -86,7 +86,7 @@ every chain has its own, and ``chain.sums`` and ``kept``.
 Examples
 --------
 >>> import copartition as cp
->>> @cp.renew
+>>> @cp.kernels.renew
 ... def renew(model, chain):
 ...     model.parameters[0] = model.hyperparameters[0]
 >>> renew.function.__name__
@@ -117,7 +117,7 @@ class OnGrid:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.OnGrid("theta", [0.1, 0.2, 0.4]).names
+    >>> cp.kernels.OnGrid("theta", [0.1, 0.2, 0.4]).names
     ('theta',)
     """
 
@@ -161,7 +161,7 @@ class Drawn:
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.Drawn(["variance"], [1.0]).names
+    >>> cp.kernels.Drawn(["variance"], [1.0]).names
     ('variance',)
     """
 
@@ -187,13 +187,13 @@ class Unknowns:
     groups : sequence of OnGrid or Drawn
         Numbers are drawn in this order after every sweep, each group given the partition and all the others.
     weigh : Kernel, optional
-        Decorated with `copartition.weigh_hyperparameter`, for groups on a grid.
+        Decorated with `copartition.kernels.weigh_hyperparameter`, for groups on a grid.
     draw, log_density : Kernel, optional
-        Decorated with `copartition.draw_hyperparameters` and `copartition.log_density_of_hyperparameters`, for the
-        others.
+        Decorated with `copartition.kernels.draw_hyperparameters` and
+        `copartition.kernels.log_density_of_hyperparameters`, for the others.
     renew : Kernel, optional
-        Decorated with `copartition.renew`; left out where the functions of the target read ``model.hyperparameters``
-        themselves.
+        Decorated with `copartition.kernels.renew`; left out where the functions of the target read
+        ``model.hyperparameters`` themselves.
     raw : array, two-dimensional, optional
         Points before numbers shift and scale them, for `renew`: found again as ``model.unknown.raw``.
     scratch : int, default 0
@@ -202,11 +202,11 @@ class Unknowns:
     Examples
     --------
     >>> import copartition as cp
-    >>> @cp.weigh_hyperparameter
+    >>> @cp.kernels.weigh_hyperparameter
     ... def weigh(model, chain, group):
     ...     model.unknown.weights[:] = 0.0
-    >>> scale = cp.OnGrid("scale", [0.1, 1.0, 10.0])
-    >>> [name for group in cp.Unknowns([scale], weigh=weigh).groups for name in group.names]
+    >>> scale = cp.kernels.OnGrid("scale", [0.1, 1.0, 10.0])
+    >>> [name for group in cp.kernels.Unknowns([scale], weigh=weigh).groups for name in group.names]
     ['scale']
     """
 

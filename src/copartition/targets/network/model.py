@@ -80,7 +80,7 @@ class BlockModel(Target):
     >>> posterior = cp.BlockModel(triangles, rate=2.0)
     >>> posterior
     BlockModel(6 vertices, 7 edges, degree_corrected=True, rate=2.0, DirichletProcess(alpha=1.0))
-    >>> cp.conditional(posterior, [0, 0, 0, 1, 1, 1], n=0).round(3)  # with 1 and 2; with 3, 4 and 5; on its own
+    >>> cp.kernels.conditional(posterior, [0, 0, 0, 1, 1, 1], n=0).round(3)  # with 1 and 2; with 3, 4 and 5; on its own
     array([0.71 , 0.152, 0.138])
     """
 
