@@ -141,15 +141,33 @@ def test_page_on_modes_runs(capsys):
     assert scope["better"].verdict == "none"
 
 
-def test_page_on_trust_runs(capsys):
+def run_page(name):
     scope: dict = {}
-    for code in blocks("docs/trust.md"):
-        exec(compile(code, "docs/trust.md", "exec"), scope)
+    for code in blocks(name):
+        exec(compile(code, name, "exec"), scope)
+    return scope
+
+
+def test_page_on_trust_runs(capsys):
+    scope = run_page("docs/trust.md")
+    out = capsys.readouterr().out
+    assert len(scope["clusters"].sizes) >= 1
+    assert "STARTS DISAGREE" in out
+    assert "cluster(s) of" in out
+
+
+def test_page_on_settings_runs(capsys):
+    scope = run_page("docs/settings.md")
     out = capsys.readouterr().out
     assert "times the burn_in: up to 25 processors" in out
     assert "total variation at most 0.01 after" in out
-    assert "NOT UNBIASED" in out
-    assert "cluster(s) of" in out
+    assert scope["v"].mean[0] > 0
+
+
+def test_page_on_pairs_that_do_not_meet_runs(capsys):
+    scope = run_page("docs/pairs-do-not-meet.md")
+    assert "TRUNCATED AT 60 SWEEPS, BIASED" in capsys.readouterr().out
+    assert scope["capped"].censored > 0
 
 
 def test_page_on_many_points_runs(capsys):
@@ -225,9 +243,9 @@ def test_links_in_the_documents_lead_somewhere():
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
-def test_the_overview_names_what_there_is():
-    """Rows of the table are many, and what they call exists."""
-    text = (ROOT / "docs/overview.md").read_text()
+def test_the_contents_name_what_there_is():
+    """Rows of the tables are many, and what they call exists."""
+    text = (ROOT / "docs/contents.md").read_text()
     rows = re.findall(r"^\| (?!you want|---)", text, flags=re.MULTILINE)
     assert len(rows) >= 36
     for name in re.findall(r"\bcp\.(\w+(?:\.\w+)?)", text):
@@ -358,7 +376,7 @@ def test_page_on_which_model_runs(capsys):
     assert "scale / 16 " in capsys.readouterr().out
 
 
-def test_page_on_unknown_numbers_runs(capsys):
+def test_page_on_hyperparameters_runs(capsys):
     """A pilot of few pairs, and a precision that takes little time."""
     mpl = pytest.importorskip("matplotlib")
     mpl.use("agg")
@@ -373,7 +391,7 @@ def test_page_on_unknown_numbers_runs(capsys):
     assert scope["e"].components[0] == "n_clusters"
 
 
-def test_page_on_doors_runs(capsys):
+def test_page_on_scikit_learn_runs(capsys):
     """With fewer flowers than on the page."""
     of_flowers, of_cells = blocks("docs/scikit-learn.md")
     scope: dict = {}

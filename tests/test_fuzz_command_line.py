@@ -84,7 +84,7 @@ GOOD = b"x,y,sex\n1.5,2.5,a\n2.5,0.5,b\n7.5,8,a\n8.5,9.5,b\n8,9,a\n"
 OPTIONS = [
     "--columns", "--as", "--missing", "--component", "--mean-weight", "--scale", "--noise-sd", "--mean-sd", "--mean",
     "--prior", "--alpha", "--discount", "--components", "--gamma", "--coupling", "--split-merge", "--joint-updates",
-    "--metric", "--nugget", "--init", "--start-sweeps", "--start-split-merge", "--seed", "--lag", "--replicates",
+    "--metric", "--nugget", "--init", "--seed", "--lag", "--replicates",
     "--rep", "--n-pcs", "--functional", "--target-stderr", "--burn-in", "--threads", "--rate", "--kinds",
 ]  # fmt: skip
 WORDS = [

@@ -20,6 +20,7 @@ from copartition.core.random import stream
 from copartition.core.state import PLACE, Room, move_signatures
 from copartition.core.status import DONE
 from copartition.core.sweeps import sweep_chain, sweep_pair
+from copartition.functionals.base import bind_all
 from test_estimator import job_for, once_each, run
 from test_sweeps import chi_square_is_plausible
 
@@ -49,7 +50,7 @@ def test_estimates_are_exact(name, how):
     """20,000 replicates; 4.5 standard errors of seven components at most: false alarm 5e-5 a case, 1e-3 in all."""
     coupling, lag, moves = how
     target, exact = expected(name)
-    target, bound = cp.functionals.bind_all(target, functionals())
+    target, bound = bind_all(target, functionals())
     job = job_for(target, bound, BoundStep(cp.Step(small.COUPLINGS[coupling], moves)), (3, 12, lag), "prior")
     assert deviation(run(job, REPLICATES).values, exact) < 4.5
 
@@ -104,9 +105,9 @@ def close_is_met(hooks, pair, room, rule, random, progress):
 
 
 @pytest.mark.parametrize("broken", [hyperparameters_of_one_partition, close_is_met])
-def test_broken_couplings_of_numbers_are_found_out(broken):
+def test_broken_couplings_of_hyperparameters_are_found_out(broken):
     target, exact = expected("spherical")
-    target, bound = cp.functionals.bind_all(target, functionals())
+    target, bound = bind_all(target, functionals())
     # The broken step draws numbers itself; a chain alone makes an ordinary sweep, and draws them after it.
     step = distributions.OnlyMoves(cp.Step(cp.Transport(), 0), only=(Move(step_of_one, broken, moves_points=False),))
     job = job_for(target, bound, step, (0, 1, 1), "one_cluster")
@@ -244,15 +245,15 @@ MISTAKES = [
     ),
     (
         lambda: cp.kernels.log_density(small_hyperparameters.spherical().target, [0] * 5),
-        "numbers must be given .* variance is unknown",
+        "hyperparameters must be given .* variance is unknown",
     ),
     (
         lambda: cp.kernels.log_density(small_hyperparameters.spherical().target, [0] * 5, [1.0, 2.0]),
-        "numbers must be 1 number",
+        "hyperparameters must be 1 number",
     ),
     (
         lambda: cp.kernels.log_density(small_hyperparameters.discount().target, [0] * 5, [0.2]),
-        "numbers must have a value of its grid",
+        "hyperparameters must have a value of its grid",
     ),
     (
         lambda: cp.sample(small_hyperparameters.scalar_target(), cp.hyperparameters(), sweeps=1, burn_in=0),

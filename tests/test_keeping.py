@@ -510,7 +510,7 @@ def follow(model, hooks, chain, visits):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("column groups", [1, 2])
+@pytest.mark.parametrize("column_groups", [1, 2])
 def test_a_row_that_lost_its_digits_is_built_anew(column_groups, rng):
     """A point far out leaves, and nobody has asked before what its row would be without it."""
     data = rng.normal(0, 1, (8, 2))

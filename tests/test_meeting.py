@@ -253,7 +253,7 @@ def test_bad_starts_of_a_colouring_are_refused():
         with pytest.raises(ValueError, match=message):
             cp.meeting_times(target, init=init)
     triangle_strip = cp.GraphColoring([(0, 1), (1, 2), (2, 3), (3, 0)], colors=2)
-    with pytest.raises(ValueError, match="init 'sequential' came to point"):
+    with pytest.raises(ValueError, match="init 'sequential' found no cluster that could take point"):
         cp.meeting_times(triangle_strip, init="sequential", lag=1, replicates=50)
 
 

@@ -397,7 +397,7 @@ def test_estimates_are_unbiased(kind):
 
 def value_of(target, functional, state):
     """The value of a functional at a partition."""
-    from copartition.functionals import bind_all, evaluate_at
+    from copartition.functionals.base import bind_all, evaluate_at
 
     target, functionals = bind_all(target, [functional])
     return evaluate_at(target.model, target.hooks, functionals, chain_at(target, np.array(state)))

@@ -53,7 +53,7 @@ def test_the_command_line_says_it_too(tmp_path, capsys):
     file = tmp_path / "groups.csv"
     file.write_text("x\n" + "\n".join(f"{value:.6f}" for value in data))
     command = f"estimate {file} --noise-sd 1 --mean-sd 10 --prior finite --components 2 --functional together:0,15"
-    settings = "--init one_cluster --start-sweeps 5 --burn-in 10 --min-sweeps 60 --lag 10 --replicates 100"
+    settings = "--init one_cluster --burn-in 10 --min-sweeps 60 --lag 10 --replicates 100"
     with pytest.raises(SystemExit) as ended:
         main([*command.split(), *settings.split()])
     assert not ended.value.code

@@ -188,7 +188,7 @@ def test_values_are_kept_of_few_components_only():
 
 def test_what_needs_single_replicates_refuses_streamed_ones():
     e = cp.estimate(small.scalar()[0], [cp.n_clusters(), cp.co_clustering(keep_values=False)], replicates=3, **SETTINGS)
-    for call in (e.trimmed_mean, e.median_of_means, lambda: e.heaviest_share):
+    for call in (e.trimmed_mean, lambda: e.heaviest_share):
         with pytest.raises(ValueError, match=r"those of co_clustering were not kept: take select\(...\) of another"):
             call()
     assert len(e.select("n_clusters").heaviest_share) == 1

@@ -353,7 +353,7 @@ def test_a_step_whose_chains_stay_at_their_start_is_not_taken(monkeypatch):
     assert cp.sample(target, cp.n_clusters(), split_merge=0, init="one_cluster", sweeps=1000).draws.max() == 1
     t = cp.tune(target, cp.largest_clusters(1), **how)
     assert t.split_merge > 0
-    assert "0 split-merge moves after a sweep: chains come to other averages" in t.reasons[0]
+    assert "0 split-merge moves after a sweep: chains have other averages" in t.reasons[0]
     monkeypatch.setattr("copartition.runs.pilot.averages_agree", lambda a, b: True)
     assert cp.tune(target, cp.largest_clusters(1), **how).split_merge == 0
 

@@ -28,7 +28,7 @@ LAZY = ("profile_", "separation_", "co_clustering_")
 
 
 class MixtureClusterer(ClusterMixin, BaseEstimator):
-    """Bayesian clustering with an unknown hyperparameter of clusters, and how surely each row belongs where it is.
+    """Bayesian clustering with an unknown number of clusters, and how surely each row belongs where it is.
 
     This is `copartition.cluster`: there is always an answer, within counted work, and it has a grade. For any grade but
     "unbiased" `fit` gives a ``ConvergenceWarning`` with the reason.

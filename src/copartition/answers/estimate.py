@@ -92,18 +92,6 @@ class Estimate(Replicates):
         """
         return robust.trimmed_mean(self.all_values("trimmed_mean"), self.components, proportion, level)
 
-    def median_of_means(self, groups: int = 20, level: float = 0.95) -> robust.RobustSummary:
-        """Return the median of the means of groups of replicates. **Not unbiased.**
-
-        Parameters
-        ----------
-        groups : int
-            Number of groups of about equal size, in the order of the replicates.
-        level : float
-            Of the bootstrap interval.
-        """
-        return robust.median_of_means(self.all_values("median_of_means"), self.components, groups, level)
-
     @property
     def heaviest_share(self) -> np.ndarray:
         """The share of the variance of each component that the heaviest 1 % of the replicates have (normal: 8 %)."""

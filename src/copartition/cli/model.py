@@ -51,12 +51,6 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--init", default="one_cluster", show_default=True, help="one_cluster, singletons, prior, sequential."
         ),
-        click.option(
-            "--start-sweeps", default=0, show_default=True, help="Sweeps of every chain that belong to its start."
-        ),
-        click.option(
-            "--start-split-merge", default=20, show_default=True, help="Split-merge moves after each of these."
-        ),
         click.option("--seed", default=0, show_default=True, help="Seed of the random numbers."),
         click.option("--json", "as_json", is_flag=True, help="Write the result as JSON."),
     ]
@@ -67,7 +61,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def moving_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that say how chains move and where they start."""
-    return {"step": step_of(options), "init": _init_of(options)}
+    return {"step": step_of(options), "init": options["init"]}
 
 
 def step_of(options: dict[str, Any]) -> cp.Step:
@@ -91,11 +85,7 @@ def step_options(step: cp.Step, init: Any) -> str:
     words += ["--nugget", f"{coupling.nugget:.17g}"] if coupling.nugget else []
     words += ["--split-merge", str(step.split_merge)]
     words += ["--joint-updates", _joint_updates_in_words(step.joint_updates)] if step.joint_updates else []
-    if isinstance(init, cp.Start):
-        words += ["--init", str(init.init), "--start-sweeps", str(init.sweeps)]
-        words += ["--start-split-merge", str(init.split_merge)]
-    else:
-        words += ["--init", str(init)]
+    words += ["--init", str(init)]
     return " ".join(words)
 
 
@@ -163,17 +153,6 @@ def _split_merge_of(text: str | None) -> int | str | None:
         return int(text)
     except ValueError:
         raise click.UsageError(f"--split-merge must be a whole number or auto, got {text!r}.") from None
-
-
-def _init_of(options: dict[str, Any]) -> Any:
-    if not options["start_sweeps"]:
-        return options["init"]
-    try:
-        return cp.Start(options["init"], sweeps=options["start_sweeps"], split_merge=options["start_split_merge"])
-    except (TypeError, ValueError) as error:
-        names = {"sweeps of Start ": "--start-sweeps ", "split_merge of Start ": "--start-split-merge "}
-        first = next((name for name in names if str(error).startswith(name)), "")
-        raise ValueError(names.get(first, "") + str(error).removeprefix(first)) from None
 
 
 def functional_of(text: str, names: list[Any] | None = None) -> cp.kernels.Functional:

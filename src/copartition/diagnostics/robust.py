@@ -1,7 +1,7 @@
 """Summaries that a few wild replicates cannot spoil, and a word of warning when there are some.
 
 Replicates whose pairs met late carry large corrections. They are what makes the mean unbiased, so leaving them out is
-not free: a trimmed mean and a median of means estimate something a little different from the expectation.
+not free: a trimmed mean estimates something a little different from the expectation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.validation import confidence, integer, probability
+from copartition.validation import confidence, probability
 
 RESAMPLES = 1000
 HEAVIEST = 0.01  # of all replicates
@@ -63,26 +63,9 @@ def trimmed_mean(values: np.ndarray, components: Sequence[str], proportion: floa
     random = np.random.default_rng(0)
     resampled = [trimmed(values[random.integers(0, len(values), len(values))]) for _ in range(RESAMPLES)]
     method = f"mean without the {left_out} smallest and the {left_out} largest of {len(values)} values"
-    return _summary(trimmed(values), np.array(resampled), method, components, level)
-
-
-def median_of_means(values: np.ndarray, components: Sequence[str], groups: int, level: float) -> RobustSummary:
-    """Return the median of the means of groups of replicates; see `Estimate.median_of_means`."""
-    groups = integer("groups", groups, 1)
-    if groups > len(values):
-        raise ValueError(f"groups must be at most the number of replicates, {len(values)}, got {groups}.")
-    means = np.array([part.mean(axis=0) for part in np.array_split(values, groups)])
-    random = np.random.default_rng(0)
-    resampled = np.median(means[random.integers(0, groups, (RESAMPLES, groups))], axis=1)
-    return _summary(np.median(means, axis=0), resampled, f"median of the means of {groups} groups", components, level)
-
-
-def _summary(
-    value: np.ndarray, resampled: np.ndarray, method: str, components: Sequence[str], level: float
-) -> RobustSummary:
     level = confidence(level)
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return RobustSummary(value, low, high, method, level, components)
+    return RobustSummary(trimmed(values), low, high, method, level, components)
 
 
 def heaviest_share(values: np.ndarray) -> np.ndarray:

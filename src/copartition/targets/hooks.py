@@ -173,7 +173,7 @@ class Keeping:
             given = getattr(self, name)
             if not isinstance(given, Kernel) or given.signature != signature:
                 raise TypeError(
-                    f"{name} must be a function decorated with copartition.{name}_cluster, got "
+                    f"{name} must be a function decorated with copartition.kernels.{name}_cluster, got "
                     f"{shorten(getattr(self, name))}."
                 )
         integer("width", self.width, 0 if self.between else 1)

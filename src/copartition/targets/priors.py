@@ -251,7 +251,7 @@ class FiniteMixture:
 
 
 class MixtureOfFiniteMixtures:
-    """A mixture of an unknown hyperparameter of components, whose weights follow a symmetric Dirichlet distribution.
+    """A mixture of an unknown number of components, whose weights follow a symmetric Dirichlet distribution.
 
     The number of components is summed out exactly (Miller and Harrison 2018).
 

@@ -239,9 +239,9 @@ class Unknowns:
         for name, signature in signatures.items():
             given = getattr(self, name)
             if given is not None and (not isinstance(given, Kernel) or given.signature != signature):
+                decorator = f"copartition.kernels.{decorators.get(name, name)}"
                 raise TypeError(
-                    f"{name} of Unknowns must be a function decorated with copartition.{decorators.get(name, name)}, "
-                    f"got {shorten(given)}."
+                    f"{name} of Unknowns must be a function decorated with {decorator}, got {shorten(given)}."
                 )
         kinds = {isinstance(group, OnGrid) for group in self.groups}
         if True in kinds and self.weigh is None:
