@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import copartition as cp
-from copartition.runs import schedule
+from copartition.runs import pieces
 from report import Report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -75,25 +75,25 @@ def measure(report: Report) -> None:
 
 def _single_replicates(client, functional, store):
     """Run batches of one replicate each; return the seconds, and those that this process worked."""
-    usual, schedule.LARGEST_BATCH = schedule.LARGEST_BATCH, 1
+    usual, pieces.LARGEST_BATCH = pieces.LARGEST_BATCH, 1
     try:
         begin, own = time.perf_counter(), time.process_time()
         cp.estimate(POSTERIOR, functional, replicates=BATCHES, executor=client, store=store, **CHEAP)
         return time.perf_counter() - begin, time.process_time() - own
     finally:
-        schedule.LARGEST_BATCH = usual
+        pieces.LARGEST_BATCH = usual
 
 
 def _growing(client):
     """Run with batches that begin much too short; return how busy the client was at last, and how long batches were."""
     found = {}
 
-    class Watched(schedule.Schedule):
+    class Watched(pieces.Schedule):
         def run(self, workers):
             super().run(workers)
             found["seconds"] = self.seconds_a_batch
 
-    class WatchedClock(schedule.Clock):
+    class WatchedClock(pieces.Clock):
         def busy_share(self):
             share = super().busy_share()
             if share > 0:
@@ -102,12 +102,12 @@ def _growing(client):
 
     from copartition.runs import estimating
 
-    usual = estimating.Schedule, schedule.Clock, estimating.seconds_a_batch
-    estimating.Schedule, schedule.Clock, estimating.seconds_a_batch = Watched, WatchedClock, lambda job: 0.005
+    usual = estimating.Schedule, pieces.Clock, estimating.seconds_a_batch
+    estimating.Schedule, pieces.Clock, estimating.seconds_a_batch = Watched, WatchedClock, lambda job: 0.005
     try:
         cp.estimate(
             POSTERIOR, cp.n_clusters(), replicates=20_000, executor=client, burn_in=100, min_sweeps=4_000, seed=1
         )
     finally:
-        estimating.Schedule, schedule.Clock, estimating.seconds_a_batch = usual
+        estimating.Schedule, pieces.Clock, estimating.seconds_a_batch = usual
     return found["busy"], found["seconds"]

@@ -10,7 +10,7 @@ import copartition as cp
 import fused
 import plain_models
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.pair import advance_pair, couple
+from copartition.chains.start import advance_pair, couple
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair

@@ -58,7 +58,7 @@ MEMORY_PROGRAM = """
     import sys, tracemalloc
     sys.path.insert(0, {folder!r})
     import networks
-    from copartition.chains.pair import advance_pair, start_pair
+    from copartition.chains.start import advance_pair, start_pair
     from copartition.chains.start import check_start
     from copartition.chains.step import BoundStep
     from copartition.core.random import stream

@@ -12,7 +12,7 @@ from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.runs.defaults import bind, read_step
-from copartition.runs.pairs import PairJob, pair_job, watch_pairs
+from copartition.runs.meeting import PairJob, pair_job, watch_pairs
 from report import Report
 from tables import CELLS, TABLES
 

@@ -15,8 +15,7 @@ import numpy as np
 import cases
 import copartition as cp
 from copartition.chains.chain import advance_chain
-from copartition.chains.pair import advance_pair, start_pair
-from copartition.chains.start import check_start
+from copartition.chains.start import advance_pair, check_start, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.results import Outcomes

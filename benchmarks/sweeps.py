@@ -13,8 +13,7 @@ import cases
 import copartition as cp
 import plain_c
 from copartition.chains.chain import advance_chain
-from copartition.chains.pair import advance_pair, start_pair
-from copartition.chains.start import check_start, start_chain
+from copartition.chains.start import advance_pair, check_start, start_chain, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.room import copied

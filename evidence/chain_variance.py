@@ -13,7 +13,7 @@ import small
 from copartition import datasets
 from copartition.chains.start import check_start
 from copartition.core.random import stream
-from copartition.diagnostics.variance import asymptotic_variance, relative_error
+from copartition.diagnostics.efficiency import asymptotic_variance, relative_error
 from copartition.partition import canonical
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.differences import PairRunner, States

@@ -16,9 +16,9 @@ import naive
 import small
 from copartition import datasets
 from copartition.diagnostics.consensus import LOSSES
-from copartition.diagnostics.search import exact as all_partitions
+from copartition.diagnostics.efficiency import asymptotic_variance, relative_error
+from copartition.diagnostics.search import climb as all_partitions
 from copartition.diagnostics.search import from_similarity
-from copartition.diagnostics.variance import asymptotic_variance, relative_error
 from test_bounds import exact_distances, many_meeting_times
 
 

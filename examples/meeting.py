@@ -22,8 +22,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import copartition as cp
-from copartition.chains.pair import advance_pair, start_pair
-from copartition.chains.start import check_start
+from copartition.chains.start import advance_pair, check_start, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.view.axes import plain_numbers

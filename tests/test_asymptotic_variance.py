@@ -17,7 +17,7 @@ import small
 import small_hyperparameters
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
-from copartition.chains.pair import advance_pair, couple
+from copartition.chains.start import advance_pair, couple
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair

@@ -149,7 +149,7 @@ def test_shipped_machine_code_is_used_by_its_own_sources_on_a_processor_that_can
         from pathlib import Path
         sys.path.insert(0, {str(ROOT / "tools")!r})
         import machine_code
-        from copartition.core.loading import features
+        from copartition.core.cache import features
         machine_code.ship(Path({str(package)!r}), [*features()])
     """
     mean, has_numba = run(textwrap.dedent(first) + textwrap.dedent(made)).stdout.split()[:2]
@@ -438,9 +438,9 @@ LOOK = """
     import copartition as cp
     from copartition.core import parts
     from copartition.core.compiling import Kernel, prepare
-    from copartition.couplings.common import common
+    from copartition.couplings.elementary import common
     from copartition.couplings.matched import matched
-    from copartition.functionals.distance import distances
+    from copartition.functionals.reference import distances
 
     compiled, translate = [], parts.translate
     parts.translate = lambda one: (compiled.append(repr(one)), translate(one))[1]
@@ -512,8 +512,8 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     assert back["distribution"] == first["distribution"]
 
     # A function that a functional calls, and one of a coupling.
-    assert look(("functionals/distance.py", "return size * size", "return size + size"))["compiled"] == [distances]
-    assert look(("couplings/common.py", "u * weights[i]", "u + weights[i]"))["compiled"] == [common]
+    assert look(("functionals/reference.py", "return size * size", "return size + size"))["compiled"] == [distances]
+    assert look(("couplings/elementary.py", "u * weights[i]", "u + weights[i]"))["compiled"] == [common]
 
     # A function in another file than the kernel that calls it, and a constant there.
     for edit in (

@@ -29,9 +29,8 @@ from copartition.core.conditional import weigh
 from copartition.core.random import stream
 from copartition.core.starts import begin_drawn, begin_signature
 from copartition.core.state import Chain, Hooks, Model
-from copartition.core.status import DONE
 from copartition.core.steps import log_weights
-from copartition.core.types import Function, float2, int2, int64, uint1, void
+from copartition.core.types import DONE, Function, float2, int2, int64, uint1, void
 from copartition.functionals.base import bind_all, evaluate_at
 from test_priors import PRIORS, joint_distribution
 from test_split_merge import log_merge_kernel

@@ -18,7 +18,7 @@ from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.functionals.base import bind_all, evaluate_at
-from copartition.results.partitions import Partitions
+from copartition.results.kept import Partitions
 from copartition.runs import atoms
 from copartition.runs.drawing import part_of
 from copartition.runs.pacing import Pause

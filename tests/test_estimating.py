@@ -25,7 +25,7 @@ import naive
 import small
 from conftest import hear_interrupts
 from copartition.results.store import Store
-from copartition.runs.cpus import cpu_count
+from copartition.runs.workers import cpu_count
 
 COUNT = 200
 SETTINGS = {"burn_in": 1, "min_sweeps": 6, "lag": 2, "seed": 5, "init": "prior"}
@@ -101,9 +101,9 @@ def test_a_run_that_is_given_up_keeps_what_has_ended(tmp_path, undisturbed):
 
 
 def test_same_bits_in_batches_of_any_size(undisturbed, monkeypatch):
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 1)
+    monkeypatch.setattr("copartition.runs.pieces.LARGEST_BATCH", 1)
     assert_same(run(replicates=4), run(replicates=4))
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 3)
+    monkeypatch.setattr("copartition.runs.pieces.LARGEST_BATCH", 3)
     assert_same(run(), undisturbed)
 
 

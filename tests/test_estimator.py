@@ -16,20 +16,18 @@ import small
 from conftest import JIT_DISABLED, once_each
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.moves import Move
-from copartition.chains.pair import advance_pair, start_pair
-from copartition.chains.start import check_start, start_chain
+from copartition.chains.start import advance_pair, check_start, start_chain, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core import sweeps
 from copartition.core.compiling import hook, kernel
 from copartition.core.estimator import correction_weight
 from copartition.core.random import draw, stream
 from copartition.core.state import Room, move_signatures
-from copartition.core.status import DONE
-from copartition.core.types import int64
+from copartition.core.types import DONE, int64
 from copartition.couplings.base import partner
 from copartition.functionals.base import evaluate_at
+from copartition.runs.meeting import PairJob, pair_job
 from copartition.runs.pacing import Pause
-from copartition.runs.pairs import PairJob, pair_job
 from copartition.runs.replicates import Job, Runner, Settings
 
 CAP = 10**6

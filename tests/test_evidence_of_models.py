@@ -21,15 +21,14 @@ import naive
 import small
 import small_hyperparameters
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.sequential import Particles
 from copartition.chains.step import BoundStep
 from copartition.cli import main
 from copartition.core.random import stream
-from copartition.diagnostics.evidence import Evidence, comparison_of
-from copartition.diagnostics.powers import Curve, Node, stratified
+from copartition.diagnostics.evidence import Curve, Evidence, Node, comparison_of, stratified
 from copartition.functionals.base import evaluate_at
 from copartition.runs import evidence as running
 from copartition.runs import powers, sequential
+from copartition.runs.sequential import Particles
 from copartition.targets.priors import DirichletProcess, FiniteMixture, MixtureOfFiniteMixtures, PitmanYor
 
 MIXTURES = [name for name in small.TARGETS if name != "coloring"]
@@ -151,7 +150,7 @@ def test_a_curve_knows_where_to_look_and_how_long():
 
 
 def powers_steep():
-    from copartition.diagnostics.powers import STEEP
+    from copartition.diagnostics.evidence import STEEP
 
     return STEEP
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import copartition as cp
 from copartition.cli import main
-from copartition.results import damage
+from copartition.results import rows
 from copartition.results.store import Store
 from stores import damaged, without
 
@@ -306,9 +306,9 @@ def test_another_format_is_refused(tmp_path, stores):
 
 
 def test_numbers_in_words():
-    assert damage._in_words([4]) == "4"
-    assert damage._in_words([4, 5, 7]) == "4 to 5 and 7"
-    assert damage._in_words(list(range(0, 100, 2))).endswith("18, 20 and 39 more")
+    assert rows._in_words([4]) == "4"
+    assert rows._in_words([4, 5, 7]) == "4 to 5 and 7"
+    assert rows._in_words(list(range(0, 100, 2))).endswith("18, 20 and 39 more")
 
 
 def test_a_run_writes_checksums_of_all_that_it_adds(tmp_path):

@@ -16,12 +16,12 @@ import small
 import small_hyperparameters
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at, with_hyperparameters
-from copartition.chains.pair import couple
+from copartition.chains.start import couple
 from copartition.chains.step import BoundStep
 from copartition.core.batch import new_progress
 from copartition.core.compiling import kernel
 from copartition.core.hyperparameters import AGREEMENT, draw_both_by_rejection, draw_both_on_grid
-from copartition.core.logarithm import log_positive
+from copartition.core.numerics import log_positive
 from copartition.core.overlaps import have_met
 from copartition.core.random import gamma, normal, stream
 from copartition.core.state import Coupled, Hooks, Pair, Stepper

@@ -11,15 +11,15 @@ import naive
 import small
 import small_hyperparameters
 from copartition.chains.chain import advance_chain, chain_at
+from copartition.chains.density import State, Tempered
 from copartition.chains.moves import Move
 from copartition.chains.step import BoundStep
-from copartition.chains.tempered import State, Tempered
 from copartition.core.compiling import hook
 from copartition.core.hyperparameters import draw_hyperparameters, renew_all
 from copartition.core.random import stream
 from copartition.core.state import PLACE, Room, move_signatures
-from copartition.core.status import DONE
 from copartition.core.sweeps import sweep_chain, sweep_pair
+from copartition.core.types import DONE
 from copartition.functionals.base import bind_all
 from test_estimator import job_for, once_each, run
 from test_sweeps import chi_square_is_plausible

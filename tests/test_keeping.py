@@ -13,8 +13,7 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.pair import advance_pair, couple
-from copartition.chains.start import check_start, start_chain
+from copartition.chains.start import advance_pair, check_start, couple, start_chain
 from copartition.chains.step import BoundStep, objection_to_moves
 from copartition.core import whole_sweeps
 from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS, put_in, take_out

@@ -16,8 +16,7 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.pair import advance_pair, couple, start_pair
-from copartition.chains.start import check_start
+from copartition.chains.start import advance_pair, check_start, couple, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair

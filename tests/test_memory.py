@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import copartition as cp
 from copartition.cli import main
-from copartition.runs import cpus, memory
+from copartition.runs import memory, workers
 
 MEMINFO = (
     "MemTotal:       16000000 kB\nMemFree:          100000 kB\nMemAvailable:    8000000 kB\nHugePages_Total:   0\n"
@@ -22,8 +22,8 @@ def machine(tmp_path, monkeypatch):
     """A machine with 8 GB to be had, without a limit."""
     (tmp_path / "meminfo").write_text(MEMINFO)
     monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(cpus, "CGROUP", tmp_path)
-    monkeypatch.setattr(cpus, "MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(workers, "CGROUP", tmp_path)
+    monkeypatch.setattr(workers, "MEMBERSHIP", tmp_path / "membership")
     return tmp_path
 
 

@@ -19,8 +19,8 @@ import copartition as cp
 import small
 from bernoulli import Bernoulli
 from copartition.couplings.simplex import optimal_plan
+from copartition.diagnostics.efficiency import asymptotic_variance
 from copartition.diagnostics.findings import verdict_of
-from copartition.diagnostics.variance import asymptotic_variance
 from copartition.results import MeetingTimes
 from copartition.view import export, plots
 from stores import without

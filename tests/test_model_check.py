@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import copartition as cp
-from copartition.diagnostics import model_check
+from copartition.diagnostics import checks
+from copartition.diagnostics.checks import check_model
 from copartition.diagnostics.findings import MISFIT
-from copartition.diagnostics.model_check import check_model
 from copartition.targets.mixture import NormalColumns
 
 HOW = {"replicates": 4, "burn_in": 20, "min_sweeps": 40, "lag": 10, "seed": 1}
@@ -97,11 +97,11 @@ def test_anndata_keeps_it():
 def test_correlations_are_those_of_numpy_also_where_cells_are_missing():
     values = np.random.default_rng(2).normal(1e6, 1.0, (30, 4))
     values[:, 1] += 0.5 * values[:, 0]
-    r, n = model_check._correlations(values)
+    r, n = checks._correlations(values)
     np.testing.assert_allclose(r, np.corrcoef(values.T), atol=1e-9)
     assert (n == 30).all()
     values[[0, 3, 4], [0, 1, 3]] = np.nan
-    r, n = model_check._correlations(values)
+    r, n = checks._correlations(values)
     expected = pd.DataFrame(values).corr().to_numpy()
     np.testing.assert_allclose(r, expected, atol=1e-9)
     assert n[0, 1] == 28
@@ -147,6 +147,6 @@ def test_a_model_that_is_right_is_seldom_called_wrong():
         labels = np.sort(rng.integers(0, 3, (1, 90)))
         values = rng.normal(10.0 * labels[0][:, None], 1.0 + labels[0][:, None], (90, 3))
         a, b = np.triu_indices(3, 1)
-        seen = model_check._look(values, labels[0], a, b)
-        alarms += any((model_check._together([one]).p_value <= model_check.FALSE_ALARMS).any() for one in seen)
+        seen = checks._look(values, labels[0], a, b)
+        alarms += any((checks._together([one]).p_value <= checks.FALSE_ALARMS).any() for one in seen)
     assert alarms <= 3

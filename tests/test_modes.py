@@ -12,10 +12,17 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.density import Density
+from copartition.chains.density import (
+    MOST_LEVELS,
+    Density,
+    State,
+    Tempered,
+    choose_ladder,
+    swap_probability,
+    tempered_stepper,
+)
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
-from copartition.chains.tempered import MOST_LEVELS, State, Tempered, choose_ladder, swap_probability, tempered_stepper
 from copartition.core.clusters import choices, take_out
 from copartition.core.compiling import kernel
 from copartition.core.conditional import weigh

@@ -7,9 +7,9 @@ import copartition as cp
 import small
 from copartition.chains.start import Beginning
 from copartition.cli import main
+from copartition.diagnostics.checks import BATCHES, Answer, finding_on_starts
 from copartition.diagnostics.findings import Finding, findings_of
-from copartition.diagnostics.starts import BATCHES, Answer, finding_on_starts
-from copartition.runs.other_starts import dispersed_starts
+from copartition.runs.checks import dispersed_starts
 
 SHORT = {"burn_in": 10, "min_sweeps": 60, "lag": 10}
 

@@ -9,7 +9,7 @@ import copartition as cp
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
-from copartition.chains.pair import couple
+from copartition.chains.start import couple
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.room import grown_pair

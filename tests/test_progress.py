@@ -14,16 +14,16 @@ import copartition as cp
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.results import Outcomes
-from copartition.runs import progress, schedule
+from copartition.runs import pieces, progress
+from copartition.runs.meeting import pair_job
 from copartition.runs.pacing import Interrupted, Pause
-from copartition.runs.pairs import pair_job
 from copartition.runs.replicates import Runner
 
 
 @pytest.fixture
 def hasty(monkeypatch):
     """Let the package lose patience at once."""
-    monkeypatch.setattr(schedule, "SECONDS_BETWEEN_LOOKS", 0.02)
+    monkeypatch.setattr(pieces, "SECONDS_BETWEEN_LOOKS", 0.02)
     monkeypatch.setattr(progress, "PATIENCE", 0.02)
     monkeypatch.setattr(progress, "FIRST_LINE", 0.02)
 

@@ -15,7 +15,7 @@ import copartition as cp
 import naive
 import small
 from copartition.clustering import around, averages, describing, filling, predicting
-from copartition.results.partitions import Partitions
+from copartition.results.kept import Partitions
 from copartition.targets.cells import cells_of
 
 NAN = float("nan")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from copartition.core.compiling import kernel
-from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.numerics import LOWEST, exp_nonpositive
 from copartition.core.random import draw, shuffle, stream, uniform
 from copartition.core.types import float1, float64, int1, int64, uint1, void
 

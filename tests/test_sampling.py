@@ -13,7 +13,7 @@ import naive
 import small
 from copartition.chains.chain import chain_at
 from copartition.core.steps import evaluate_chain
-from copartition.diagnostics.variance import asymptotic_variance, averages_agree, compared_variance
+from copartition.diagnostics.efficiency import asymptotic_variance, averages_agree, compared_variance
 
 SWEEPS = 200
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from copartition.runs import schedule
-from copartition.runs.schedule import LONGEST_BATCH, MANY, Clock, Schedule
+from copartition.runs import pieces
+from copartition.runs.pieces import LONGEST_BATCH, MANY, Clock, Schedule
 from copartition.runs.workers import Workers
 
 
@@ -18,7 +18,7 @@ class Watch:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(pieces, "time", SimpleNamespace(monotonic=lambda: self.now))
 
 
 def at_once(seconds):

@@ -21,9 +21,9 @@ import copartition as cp
 import naive
 import small
 from conftest import JIT_DISABLED
-from copartition.core.together import WIDTH, Counting, count_pairs
+from copartition.core.records import WIDTH, Counting, count_pairs
 from copartition.names import Names
-from copartition.results import sums as sums_module
+from copartition.results import kept as sums_module
 from copartition.results.store import Store
 from copartition.runs import keeping, memory, streaming
 from copartition.runs.stopping import stopping_rule
@@ -260,7 +260,7 @@ def test_same_bits_with_sums_that_are_sent(undisturbed, monkeypatch, chunk):
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_same_bits_in_batches_of_any_size(undisturbed, monkeypatch, size):
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", size)
+    monkeypatch.setattr("copartition.runs.pieces.LARGEST_BATCH", size)
     assert_same(run(executor=2), undisturbed)
 
 
@@ -384,7 +384,7 @@ def assert_of_its_replicates(e, target, functionals, settings):
 def test_a_precision_is_reached_with_the_same_replicates_in_one_call_or_two(asked, tmp_path, monkeypatch):
     """A call that is given up between two looks: the next one ends what was begun before it looks."""
     monkeypatch.setattr("copartition.runs.estimating.stopping_rule", lambda *a: replace(stopping_rule(*a), first=50))
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 2)
+    monkeypatch.setattr("copartition.runs.pieces.LARGEST_BATCH", 2)
     path, target = tmp_path / "run.db", small.scalar()[0]
     functionals = [cp.co_clustering(keep_values=False)]
     asked = asked | SETTINGS | ({} if asked else {"burn_in": 4, "min_sweeps": 30, "lag": 4})
@@ -407,7 +407,7 @@ def test_a_precision_is_reached_with_the_same_replicates_in_one_call_or_two(aske
 
 def test_a_store_says_how_far_it_was_going_before_it_gets_there(tmp_path, monkeypatch):
     """Sums cannot be taken apart: of a call that was to make more, no call may make fewer."""
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 1)
+    monkeypatch.setattr("copartition.runs.pieces.LARGEST_BATCH", 1)
     path = tmp_path / "run.db"
 
     def interrupt(*_):
@@ -442,7 +442,7 @@ def test_a_store_is_read_as_it_is_at_one_moment(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("executor", [1, 2, Elsewhere()], ids=["1", "2", "elsewhere"])
 def test_an_interruption_leaves_sums_and_replicates_that_belong_together(tmp_path, executor, undisturbed, monkeypatch):
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 7)
+    monkeypatch.setattr("copartition.runs.pieces.LARGEST_BATCH", 7)
     path, calls = tmp_path / "run.db", []
 
     def interrupt(*_):
@@ -461,7 +461,7 @@ def test_an_interruption_leaves_sums_and_replicates_that_belong_together(tmp_pat
 @pytest.mark.parametrize("time_between", [0.0, 1e9])
 def test_an_interruption_while_sums_are_added(tmp_path, undisturbed, monkeypatch, time_between):
     """What was added halfway is never written: the file stays at what was written last."""
-    monkeypatch.setattr("copartition.runs.schedule.LARGEST_BATCH", 7)
+    monkeypatch.setattr("copartition.runs.pieces.LARGEST_BATCH", 7)
     monkeypatch.setattr(keeping, "SECONDS_BETWEEN_WRITES", time_between)
     monkeypatch.setattr(keeping, "SHARE_OF_WRITING", 1e9)
     monkeypatch.setattr(sums_module, "CHUNK", 500)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copartition.results import sums as module
-from copartition.results.sums import CHUNK, LARGEST, Row, Sums, chunks, mean_and_variance, pack, unpack, whole_numbers
+from copartition.results import kept as module
+from copartition.results.kept import CHUNK, LARGEST, Row, Sums, chunks, mean_and_variance, pack, unpack, whole_numbers
 
 
 def added(values):

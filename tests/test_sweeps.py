@@ -11,8 +11,7 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.pair import advance_pair, start_pair
-from copartition.chains.start import check_start
+from copartition.chains.start import advance_pair, check_start, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS
 from copartition.core.random import stream

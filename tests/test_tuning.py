@@ -11,16 +11,15 @@ import copartition as cp
 import naive
 import small
 from copartition import datasets
-from copartition.chains.pair import advance_pair, start_pair
-from copartition.chains.start import check_start
+from copartition.chains.start import advance_pair, check_start, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.diagnostics import tuning
 from copartition.functionals.base import bind_all
 from copartition.runs.candidates import candidate, cheaper_candidates, updating_candidates
 from copartition.runs.defaults import resolve
+from copartition.runs.meeting import PairJob, pair_job
 from copartition.runs.pacing import Pause
-from copartition.runs.pairs import PairJob, pair_job
 from copartition.runs.workers import Where
 
 PAIRS = 400

@@ -17,12 +17,12 @@ import small
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
 from copartition.cli import main
-from copartition.core.announcing import compiling
-from copartition.couplings.path import Path
+from copartition.core.compiling import compiling
+from copartition.couplings.matched import Path
 from copartition.diagnostics.agreement import MODES, SLOW, adjusted_rand, agreement_of
 from copartition.diagnostics.findings import BAD, verdict_of
 from copartition.results import Course, Unmet
-from copartition.runs import following, patience, schedule
+from copartition.runs import estimating, pieces, progress
 from copartition.runs.pacing import Pause
 from copartition.runs.replicates import Job, Settings
 from test_diagnostics import estimate_from
@@ -235,7 +235,7 @@ FUNCTIONALS = {
 
 @pytest.mark.parametrize("kind", FUNCTIONALS)
 def test_same_bits_anywhere(kind, monkeypatch):
-    monkeypatch.setattr(following, "RECORDS", 4)
+    monkeypatch.setattr(estimating, "RECORDS", 4)
     expected = slow(FUNCTIONALS[kind](), executor=1, replicates=30)
     assert expected.unmet
     assert_same(slow(FUNCTIONALS[kind](), executor=3, replicates=30), expected)
@@ -249,7 +249,7 @@ def test_same_bits_in_processes():
 
 @pytest.mark.parametrize("kind", FUNCTIONALS)
 def test_a_store_that_is_gone_on_with_is_as_if_it_had_not_stopped(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(following, "RECORDS", 4)
+    monkeypatch.setattr(estimating, "RECORDS", 4)
     path, expected = tmp_path / "run.db", slow(FUNCTIONALS[kind](), replicates=60)
     assert len(expected.unmet) == min(20, expected.censored)
     slow(FUNCTIONALS[kind](), store=path, replicates=25)
@@ -319,9 +319,9 @@ def test_tables_have_both(tmp_path):
 
 @pytest.fixture
 def hasty(monkeypatch):
-    monkeypatch.setattr(schedule, "SECONDS_BETWEEN_LOOKS", 0.02)
-    monkeypatch.setattr(patience, "SECONDS", 0.0)
-    monkeypatch.setattr(patience, "SLOW_FOR_ANY_PAIR", 50)
+    monkeypatch.setattr(pieces, "SECONDS_BETWEEN_LOOKS", 0.02)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SLOW_FOR_ANY_PAIR", 50)
 
 
 def waits(**more):
@@ -337,7 +337,7 @@ def test_a_run_without_a_cap_says_once_that_it_waits_and_its_bits_are_the_same(h
     ) as told:
         e = waits()
     assert len(told) == 1
-    monkeypatch.setattr(patience, "SECONDS", 1000.0)
+    monkeypatch.setattr(progress, "SECONDS", 1000.0)
     assert np.array_equal(waits().values, e.values)
 
 
@@ -346,29 +346,29 @@ def test_with_a_cap_nothing_is_said_before_the_end(hasty):
 
 
 def test_patience_knows_what_others_took_and_who_is_silent(monkeypatch):
-    monkeypatch.setattr(patience, "SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
     pause = Pause()
     pause.tell(150)
-    look = patience.Patience(lambda pause: None, [], lambda: np.full(20, 10.0))
+    look = progress.Patience(lambda pause: None, [], lambda: np.full(20, 10.0))
     look(pause)  # 15 times as long as others
     pause.tell(250)
     with pytest.warns(cp.errors.SlowPairsWarning, match="1 of 1 pairs under way have not met after more than 200"):
         look(pause)
     look(pause)  # said once
-    monkeypatch.setattr(patience, "SILENCE", 0.0)
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
     with pytest.warns(cp.errors.SlowPairsWarning, match="Nothing has ended for 0 s"):
-        patience.Patience(lambda pause: None, [])(Pause())
+        progress.Patience(lambda pause: None, [])(Pause())
 
 
 def test_compiling_is_not_waiting(monkeypatch):
     """However long it takes: silence counts from when it has ended."""
     clock = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    look = patience.Patience(lambda pause: None, [])
+    look = progress.Patience(lambda pause: None, [])
     with compiling.one():
         clock[0] += 500.0
         look(Pause())
-    clock[0] += patience.SILENCE - 1.0
+    clock[0] += progress.SILENCE - 1.0
     look(Pause())
     clock[0] += 2.0
     with pytest.warns(cp.errors.SlowPairsWarning, match="Nothing has ended for 61 s"):
@@ -383,4 +383,4 @@ def test_the_command_line_says_that_it_waits(hasty, tmp_path):
     told = CliRunner().invoke(main, command.split())
     assert told.exit_code == 0, told.output
     assert told.stderr.count("Warning: ") == 1
-    assert "patience.py" not in told.stderr
+    assert "progress.py" not in told.stderr

@@ -14,16 +14,15 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
-from copartition.chains.pair import advance_pair, couple
+from copartition.chains.start import advance_pair, couple
 from copartition.chains.step import BoundStep
 from copartition.core.batch import new_progress
 from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import grown_pair
 from copartition.core.state import Coupled, Hooks, Pair, Stepper
-from copartition.core.status import DONE
 from copartition.core.steps import count_pair, reset_chain, step_together
-from copartition.core.types import int1, int64, uint1
+from copartition.core.types import DONE, int1, int64, uint1
 from copartition.core.whole_sweeps import PARTED, POINT_BY_POINT, TOGETHER
 from test_split_merge import four_points
 from test_sweeps import all_are_plausible, assert_overlap_counts_are_right, chi_square_is_plausible, mixture
@@ -197,7 +196,7 @@ def test_chains_that_grow_in_the_middle_of_a_sweep_go_where_roomy_ones_go(monkey
         grown.append((int(pair.phase[0]), *(pair.ratios > 0)))
         return grown_pair(pair)
 
-    monkeypatch.setattr("copartition.chains.pair.grown_pair", grown_and_noted)
+    monkeypatch.setattr("copartition.chains.start.grown_pair", grown_and_noted)
     for index in range(300):
         labels = [target.check_labels(one) for one in ((first, second), (second, first))[index % 2]]
         small_chains = [chain_at(target, one) for one in labels]

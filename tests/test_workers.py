@@ -18,7 +18,7 @@ import clusters
 import copartition as cp
 import every_run
 import test_streaming
-from copartition.runs.pairs import PairJob
+from copartition.runs.meeting import PairJob
 from copartition.runs.pieces import Pieces, run_all
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import ChainJob

@@ -77,9 +77,8 @@ def ship(package: Path, features: list[str] = FEATURES) -> None:
     """Copy all that this process has compiled into the package, for processors that can do so much."""
     import gc
 
-    from copartition.core.cache import shipped_name, sources, values_of
+    from copartition.core.cache import platform, shipped_name, sources, values_of
     from copartition.core.compiling import Kernel
-    from copartition.core.loading import platform
 
     folder = package / "machine_code"
     folder.mkdir()

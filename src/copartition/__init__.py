@@ -31,12 +31,11 @@ from copartition.functionals import (
     predictive_density,
 )
 from copartition.runs.asymptotic_variance import asymptotic_variance
-from copartition.runs.comparing import compare
 from copartition.runs.consensus import consensus
 from copartition.runs.deadline import Seconds, Sweeps, estimate_within
 from copartition.runs.drawing import WeightedPartitions, draw
 from copartition.runs.estimating import estimate
-from copartition.runs.evidence import log_evidence
+from copartition.runs.evidence import compare, log_evidence
 from copartition.runs.meeting import meeting_times
 from copartition.runs.modes import find_modes
 from copartition.runs.pilot import tune

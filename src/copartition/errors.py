@@ -2,8 +2,8 @@
 
 from copartition.results.store import StoreError
 from copartition.runs.estimating import ReplicateError
-from copartition.runs.patience import SlowPairsWarning
 from copartition.runs.pilot import TuningError
 from copartition.runs.powers import EvidenceError
+from copartition.runs.progress import SlowPairsWarning
 
 __all__ = ["EvidenceError", "ReplicateError", "SlowPairsWarning", "StoreError", "TuningError"]

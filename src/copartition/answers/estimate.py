@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 import numpy as np
 
 from copartition.answers.sample import Sample
-from copartition.diagnostics import efficiency, robust
-from copartition.diagnostics.agreement import Agreement, agreement_of
+from copartition.diagnostics import efficiency
+from copartition.diagnostics.agreement import Agreement, Missing, agreement_of, missing_of
 from copartition.diagnostics.findings import Finding, findings_of
-from copartition.diagnostics.missing import Missing, missing_of
 from copartition.display import NO_SPREAD, error_text, frame_of, interval_text, is_constant, no_spread_sentence, rounded
 from copartition.results.replicates import Moments, Replicates
 from copartition.results.store import Store
@@ -80,7 +79,7 @@ class Estimate(Replicates):
             reference = self._variance_of_chain()
         return efficiency.inefficiency(self, reference)
 
-    def trimmed_mean(self, proportion: float = 0.01, level: float = 0.95) -> robust.RobustSummary:
+    def trimmed_mean(self, proportion: float = 0.01, level: float = 0.95) -> efficiency.RobustSummary:
         """Return the mean without the smallest and largest replicates. **Not unbiased.**
 
         Parameters
@@ -90,12 +89,12 @@ class Estimate(Replicates):
         level : float
             Of the bootstrap interval.
         """
-        return robust.trimmed_mean(self.all_values("trimmed_mean"), self.components, proportion, level)
+        return efficiency.trimmed_mean(self.all_values("trimmed_mean"), self.components, proportion, level)
 
     @property
     def heaviest_share(self) -> np.ndarray:
         """The share of the variance of each component that the heaviest 1 % of the replicates have (normal: 8 %)."""
-        return robust.heaviest_share(self.all_values("heaviest_share"))
+        return efficiency.heaviest_share(self.all_values("heaviest_share"))
 
     @property
     def agreement(self) -> Agreement | None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
-from copartition.diagnostics.variance import asymptotic_variance
+from copartition.diagnostics.efficiency import asymptotic_variance
 from copartition.display import frame_of, is_constant, rounded
-from copartition.results.draws import Draws
+from copartition.results.chains import Draws
 from copartition.view import export, plots
 
 if TYPE_CHECKING:

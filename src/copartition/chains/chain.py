@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from copartition.chains.step import BoundStep
-from copartition.core import status as kernel_status
 from copartition.core.batch import new_progress
 from copartition.core.room import empty_chain, grown, widths_of
 from copartition.core.state import PLACE, Chain, Stepper
@@ -22,6 +21,7 @@ from copartition.core.steps import (
     renew_model,
     reset_chain,
 )
+from copartition.core.types import DONE, FULL, IMPOSSIBLE, INVALID, NO_HYPERPARAMETER, PAUSED, WRONG_PARTNER
 from copartition.functionals import Functional
 from copartition.partition import canonical
 from copartition.targets.base import Target, check_target
@@ -44,7 +44,7 @@ def advance_chain(target: Target, step: BoundStep | Stepper, chain: Chain, rando
     progress = new_progress()
     while True:
         status = make_steps(target.model, target.hooks, chain, stepper, random, progress, steps)
-        if status == kernel_status.DONE:
+        if status == DONE:
             return chain
         chain = grown_or_refused(chain, status, int(progress[PLACE]))
 
@@ -64,7 +64,7 @@ def record_chain(
     recorder = Recorder(functional.evaluate, functional.parameters, draws)
     while True:
         status = make_recorded_steps(target.model, target.hooks, chain, stepper, random, progress, recorder)
-        if status == kernel_status.DONE:
+        if status == DONE:
             return chain
         chain = grown_or_refused(chain, status, int(progress[PLACE]))
 
@@ -107,10 +107,10 @@ def grown_or_refused(chain: Chain, status: int, n: int) -> Chain:
 
     A larger chain, or an error where the target gave no distribution.
     """
-    if status == kernel_status.PAUSED:
+    if status == PAUSED:
         give_way()
         return chain
-    if status != kernel_status.FULL:
+    if status != FULL:
         raise refusal(status, n)
     return grown(chain)
 
@@ -184,25 +184,25 @@ def conditional(target: Target, labels: Any, n: int, hyperparameters: Any = None
     chain = chain_at(target, arranged)
     total = conditional_distribution(target.model, target.hooks, chain, n)
     if not total > 0.0:
-        raise refusal(kernel_status.IMPOSSIBLE if total == 0.0 else kernel_status.INVALID, n)
+        raise refusal(IMPOSSIBLE if total == 0.0 else INVALID, n)
     weights = chain.weights[: target.model.palette or others + 1] / total
     return np.r_[weights[:others], weights[others:].sum()]
 
 
 def refusal(status: int, n: int) -> ValueError:
     """Return the error for a kernel that stopped at point `n` because the target or the coupling is wrong."""
-    if status == kernel_status.WRONG_PARTNER:
+    if status == WRONG_PARTNER:
         return ValueError(
             "partner of the coupling must return a choice of positive weight, from 0 to n_y - 1; "
             f"for point {n} it returned something else."
         )
-    if status == kernel_status.NO_HYPERPARAMETER:
+    if status == NO_HYPERPARAMETER:
         return ValueError(
             "weigh_hyperparameter and log_density_of_hyperparameters of the target must give numbers, and "
             "weigh_hyperparameter one that is not "
             "minus infinity; for a number that is unknown they did not."
         )
-    found = "minus infinity for every choice" if status == kernel_status.IMPOSSIBLE else "NaN or plus infinity"
+    found = "minus infinity for every choice" if status == IMPOSSIBLE else "NaN or plus infinity"
     return ValueError(
         f"log_predictive of the target must give each choice a number or minus infinity, and at least one a number; "
         f"for point {n} it gave {found}."

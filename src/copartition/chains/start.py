@@ -1,4 +1,12 @@
-"""Where chains start: at a partition, at a random one, or after a short run of their own."""
+"""Where chains start: at a partition, at a random one, or after a short run of their own.
+
+Two chains, seen from Python: x ahead of y by a lag, run together until they meet.
+
+Both start independently from the same initial distribution. Chain x makes `lag` sweeps on its own; from then on x at
+time t is coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t - lag)`` (Jacob,
+O'Leary and Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by
+`copartition.runs.meeting`; what is here is for a look into one.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.chain import advance_chain, chain_at, refusal
+from copartition.chains.chain import advance_chain, chain_at, give_way, refusal
 from copartition.chains.step import BoundStep, Step, check_split_merge
+from copartition.core.batch import new_progress
 from copartition.core.compiling import Kernel
-from copartition.core.room import grown
+from copartition.core.room import grown, grown_pair, pair_of
 from copartition.core.starts import FROM_PRIOR, SEQUENTIAL, begin_at, begin_drawn, begin_in_sequence
-from copartition.core.state import Chain
-from copartition.core.status import DONE, FULL, IMPOSSIBLE
-from copartition.core.steps import begin_chain
-from copartition.couplings.independent import Independent
+from copartition.core.state import PLACE, STEPS, Chain, Model, Pair
+from copartition.core.steps import begin_chain, count_pair, make_coupled_steps
+from copartition.core.types import DONE, FULL, IMPOSSIBLE, PAUSED
+from copartition.couplings.base import Coupling
+from copartition.couplings.elementary import Independent
 from copartition.targets.base import Target, can_be_drawn
 from copartition.validation import integer, shorten
 
@@ -172,3 +182,38 @@ def begin_of(target: Target, start: Beginning) -> Kernel:
     if not start.is_random:
         return begin_at
     return begin_in_sequence if start.labels.min() == SEQUENTIAL else begin_drawn
+
+
+def couple(target: Target, coupling: Coupling, x: Chain, y: Chain, models: tuple[Model, Model] | None = None) -> Pair:
+    """Return the pair of two chains, its overlaps still to be counted.
+
+    Where hyperparameters are unknown `models` are those of the chains; left out, they get new ones.
+    """
+    own = (target.of_chain().model, target.of_chain().model) if models is None else models
+    return pair_of(x, y, own, coupling.gains(target.n_points), coupling.whole_sweeps)
+
+
+def start_pair(target: Target, step: BoundStep, start: Beginning, lag: int, random: np.ndarray) -> Pair:
+    """Return x after `lag` steps and y at its start, all chance from `random`."""
+    of_x, of_y = target.of_chain(), target.of_chain()
+    x, y = (start_chain(own, start, random) for own in (of_x, of_y))
+    x = advance_chain(of_x, step, x, random, lag)
+    pair = couple(target, step.coupling, x, y, (of_x.model, of_y.model))
+    count_pair(pair)
+    return pair
+
+
+def advance_pair(target: Target, step: BoundStep, pair: Pair, random: np.ndarray, steps: int) -> tuple[Pair, int]:
+    """Run a pair until it meets, for at most `steps` steps; return it and the number of steps."""
+    stepper, coupled = step.stepper(target), step.coupled(target)
+    progress = new_progress()
+    while True:
+        status = make_coupled_steps(target.hooks, pair, stepper, coupled, random, progress, steps)
+        if status == DONE:
+            return pair, int(progress[STEPS])
+        if status == PAUSED:
+            give_way()
+        elif status != FULL:
+            raise refusal(status, int(progress[PLACE]))
+        else:
+            pair = grown_pair(pair)

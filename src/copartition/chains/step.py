@@ -16,7 +16,7 @@ from copartition.core.state import Chain, Coupled, Stepper
 from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling
-from copartition.couplings.independent import Independent
+from copartition.couplings.elementary import Independent
 from copartition.targets.base import Target
 from copartition.validation import integer, shorten
 

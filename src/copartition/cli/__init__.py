@@ -5,13 +5,11 @@ from __future__ import annotations
 import click
 
 import copartition as cp
-from copartition.cli.asking import ask
 from copartition.cli.cluster import cluster
 from copartition.cli.compare import compare
-from copartition.cli.estimate import estimate
-from copartition.cli.meet import meet
+from copartition.cli.estimate import ask, estimate
+from copartition.cli.meet import meet, tune
 from copartition.cli.results import export, report
-from copartition.cli.tune import tune
 
 
 class InOrder(click.Group):

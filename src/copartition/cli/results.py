@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import copartition as cp
-from copartition.cli.asking import load_partitions, with_more
+from copartition.cli.estimate import load_partitions, with_more
 from copartition.cli.model import one_sentence_errors, writing
 from copartition.datasets.tables import columns_of
 from copartition.view import export as files

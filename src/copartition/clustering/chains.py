@@ -24,10 +24,10 @@ from copartition.core.room import empty_chain, widths_of
 from copartition.core.starts import begin_at
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_steps, renew_model
+from copartition.diagnostics.checks import BATCHES, gap_between
 from copartition.diagnostics.modes import shares_together
-from copartition.diagnostics.starts import BATCHES, gap_between
-from copartition.results.partitions import narrow
-from copartition.runs.other_starts import dispersed_starts
+from copartition.results.kept import narrow
+from copartition.runs.checks import dispersed_starts
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.sampling import advance_by

@@ -1,7 +1,7 @@
 """What may be claimed of a clustering, and why.
 
 **The rule.** Chains from different starts are compared with each other, and with pairs if there are any, in how often
-points are together (`copartition.diagnostics.starts`).
+points are together (`copartition.diagnostics.checks`).
 
 - *unbiased*: all pairs of coupled chains met, 16 replicates at least, and chains from other starts agree with them;
 - *approximate*: not so, but chains from different starts agree;

@@ -18,22 +18,20 @@ from copartition.clustering.pairs import Answer, Certificate
 from copartition.clustering.work import Budget
 from copartition.datasets.relations import reproduced_by
 from copartition.diagnostics.averages import belonging
+from copartition.diagnostics.checks import BATCHES, check_model, gap_between
 from copartition.diagnostics.findings import CAUTION, GOOD, NOTE, Finding
-from copartition.diagnostics.model_check import check_model
 from copartition.diagnostics.search import from_draws
-from copartition.diagnostics.starts import BATCHES, gap_between
 from copartition.functionals import memberships, n_clusters
 from copartition.names import Names
 from copartition.partition import canonical
 from copartition.results import MeetingTimes
-from copartition.results.partitions import Partitions
+from copartition.results.kept import Partitions
 from copartition.runs.asking import expectations
+from copartition.runs.checks import some_of
 from copartition.runs.choice import Choice, check_settings, make_job
 from copartition.runs.consensus import effort_for
-from copartition.runs.defaults import read_step
-from copartition.runs.description import describe
+from copartition.runs.defaults import describe, read_step
 from copartition.runs.drawing import WeightedPartitions
-from copartition.runs.model_check import some_of
 
 UNDECIDED = 0.5  # certainty below which a row is
 MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told

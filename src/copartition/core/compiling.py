@@ -1,4 +1,6 @@
-"""How a Python function becomes a kernel: compiled when first used, kept on disk, never stale.
+"""Saying that kernels are compiled, and how many are left, on any standard error: nobody should wait in the dark.
+
+How a Python function becomes a kernel: compiled when first used, kept on disk, never stale.
 
 Three decorators make compiled functions:
 
@@ -8,7 +10,7 @@ Three decorators make compiled functions:
 - `inner`, `outline`, `inlined`: parts of kernels and hooks, which nobody calls from outside.
 
 Arguments are numbers, arrays and states, which go by reference (`copartition.core.types`). A function that is in the
-cache is linked from there, without Numba (`copartition.core.loading`); else it is compiled (`copartition.core.parts`).
+cache is linked from there, without Numba (`copartition.core.cache`); else it is compiled (`copartition.core.parts`).
 The cache knows what a function depends on: see `copartition.core.cache`.
 """
 
@@ -16,18 +18,72 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+import sys
 import threading
+import time
 import types as python_types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from copartition.core import loading
-from copartition.core.announcing import compiling
+from copartition.core import cache
 from copartition.core.cache import PACKAGE, digest_of, file_for, setting, shipped_file
 from copartition.core.types import Signature, layout_of, packer_of
+
+SECONDS_BETWEEN_LINES = 5.0  # where lines stay, in a file or a notebook
+
+
+class Compiling:
+    """What a process has compiled so far.
+
+    Runs that wait for pairs do not count the time that it takes.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._since: float | None = None
+        self._last_line = 0.0
+
+    @contextmanager
+    def one(self, place: int = 1, of: int = 1) -> Iterator[None]:
+        """Say that a function is compiled, and which of how many that are to be."""
+        begin = self._since = time.monotonic()
+        self._say(f"compiling {place} of {of} kernels, once for this version", begin, place == of)
+        try:
+            yield
+        finally:
+            self._seconds += time.monotonic() - begin
+            self._since = None
+
+    @property
+    def seconds_so_far(self) -> float:
+        """What it took, that of the function at hand included."""
+        since = self._since
+        return self._seconds + (0.0 if since is None else time.monotonic() - since)
+
+    def _say(self, message: str, now: float, is_last: bool) -> None:
+        stream = sys.stderr
+        if stream is None:
+            return
+        if stream.isatty() and not in_notebook():
+            print(f"\r\x1b[Kcopartition: {message}", end="\n" if is_last else "", file=stream, flush=True)
+        elif now - self._last_line > SECONDS_BETWEEN_LINES or self._last_line == 0.0:
+            self._last_line = now
+            print(f"copartition: {message}", file=stream, flush=True)
+
+
+compiling = Compiling()
+
+
+def in_notebook() -> bool:
+    """Tell whether this runs in a notebook: in IPython with a kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return getattr(shell, "kernel", None) is not None
+
 
 JIT_DISABLED = setting("DISABLE_JIT") not in ("", "0")
 
@@ -220,12 +276,12 @@ def _machine_code(one: Kernel, place: int, of: int) -> int:
     """Return the address of the machine code of a function: from the cache, or compiled and kept there."""
     file, address = one.file, None
     for known in (file, shipped_file(one)):
-        kept = None if known is None or address is not None else loading.read(known)
-        address = loading.link(kept) if kept is not None else address
+        kept = None if known is None or address is not None else cache.read(known)
+        address = cache.link(kept) if kept is not None else address
     if address is None:
         with compiling.one(place, of):
             parts: Any = import_module("copartition.core.parts")  # and Numba with it
             address, machine = parts.translate(one)
         if file is not None and machine is not None:
-            loading.write(file, machine)
+            cache.write(file, machine)
     return address

@@ -6,8 +6,8 @@ import numpy as np
 
 from copartition.core.clusters import choices
 from copartition.core.compiling import inner
-from copartition.core.exponential import LOWEST, exp_nonpositive
-from copartition.core.status import DONE, IMPOSSIBLE, INVALID
+from copartition.core.numerics import LOWEST, exp_nonpositive
+from copartition.core.types import DONE, IMPOSSIBLE, INVALID
 
 
 @inner

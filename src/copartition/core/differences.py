@@ -18,9 +18,8 @@ from copartition.core.estimator import evaluate_all
 from copartition.core.hyperparameters import has_hyperparameters, renew_all
 from copartition.core.overlaps import have_met, recount_pair
 from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Hooks, Pair, Stepper
-from copartition.core.status import ASKING, DONE
 from copartition.core.steps import step_together
-from copartition.core.types import Float1, Float2, Int1, Int2, State, UInt2, int64
+from copartition.core.types import ASKING, DONE, Float1, Float2, Int1, Int2, State, UInt2, int64
 
 
 class Differences(State):

@@ -19,9 +19,8 @@ from copartition.core.batch import AFTER, AHEAD, AT_EVERY_END, AT_UNMET, CENSORE
 from copartition.core.compiling import inner, kernel, outline
 from copartition.core.overlaps import have_met, recount_pair
 from copartition.core.state import MOVE, PLACE, STEPS, Coupled, Functionals, Hooks, Pair, Stepper
-from copartition.core.status import ASKING, DIARY_FULL, DONE, JOINED, PAUSED
 from copartition.core.steps import last_step, step_alone, step_together
-from copartition.core.types import int64
+from copartition.core.types import ASKING, DIARY_FULL, DONE, JOINED, PAUSED, int64
 
 # --- looking at the states -------------------------------------------------------------------------------------------
 

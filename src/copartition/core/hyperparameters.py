@@ -34,7 +34,7 @@ from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import exponentiate
 from copartition.core.random import draw, uniform
 from copartition.core.state import Room, move_signatures
-from copartition.core.status import DONE, NO_HYPERPARAMETER
+from copartition.core.types import DONE, NO_HYPERPARAMETER
 
 FIRST_INDEX, LAST_INDEX, GRID, OF_DATA = range(4)  # columns of ``Unknown.groups``
 AGREEMENT = 1.0 - 2.0**-10

@@ -39,12 +39,11 @@ import numpy as np
 from copartition.core.clusters import clear_row, copy_kept, let_go, put_in, take_out
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import add_log_prior, exponentiate, forbid, predict
-from copartition.core.matching import match_clusters
-from copartition.core.overlaps import recount_pair
+from copartition.core.overlaps import match_clusters, recount_pair
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow
 from copartition.core.state import PLACE, UPDATES_A_CALL, JointUpdates, move_signatures
-from copartition.core.status import DONE, FULL, INVALID, PAUSED
+from copartition.core.types import DONE, FULL, INVALID, PAUSED
 
 AHEAD = 8  # points that are looked ahead to
 LEAST_SHARE = math.log(0.02)

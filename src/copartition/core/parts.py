@@ -1,4 +1,6 @@
-"""How functions are compiled: each part is translated to LLVM's language once, each kernel to machine code once.
+"""What to tell a person whose function could not be compiled: one sentence, and what would be right.
+
+How functions are compiled: each part is translated to LLVM's language once, each kernel to machine code once.
 
 Numba treats every compiled function as one that Python may call. It optimises it together with all that it calls, makes
 machine code of it and two wrappers around it, and does so again for each function that calls it: what lies five calls
@@ -17,6 +19,7 @@ import dis
 import gc
 import inspect
 import logging
+import re
 import sys
 import types as python_types
 from collections.abc import Callable, Iterator
@@ -33,12 +36,50 @@ from numba.core import codegen, compiler, lowering, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError, NumbaRuntimeError
 
-from copartition.core import references
+from copartition.core import references, state
+from copartition.core.cache import Machine
 from copartition.core.compiling import Kernel, Part
-from copartition.core.complaints import complaint
-from copartition.core.loading import Machine
 from copartition.core.references import Frame, numba_signature, unpacked
 from copartition.core.views import View, array_of, count_up
+
+FIELDS = {name: ", ".join(getattr(state, name)._fields) for name in ("Model", "Chain", "Pair", "Workspace")}
+
+HINTS: list[tuple[str, str]] = [
+    (r"Unknown attribute '(\w+)' of type (Model|Chain|Pair|Workspace)\b", "a {1} has no field '{0}', it has {fields}"),
+    (
+        r"Untyped global name '(\w+)'.*<class 'function'>",
+        "the function '{0}' that it calls must be decorated with numba.njit",
+    ),
+    (r"Untyped global name '(\w+)'", "'{0}' cannot be compiled by Numba; use functions of math and numpy"),
+    (r"No conversion from none to int64", "it must return a whole number on every path"),
+    (r"No conversion from \S+ to none", "it must return nothing, and write its result into an array"),
+    (
+        r"NRT required|Function\(<built-in function (?:zeros|empty|ones|full|array)|_ol_array_allocate|build_list",
+        "it makes an array or a list, which is not possible inside; use loops and scalars",
+    ),
+    (r"Signature mismatch", "it takes the wrong number of arguments"),
+]
+
+
+def complaint(function: Callable[..., Any], error: Exception) -> TypeError:
+    """Return the error to raise for a function that Numba refused."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    code = function.__code__
+    where = f"{function.__name__} ({code.co_filename}, line {code.co_firstlineno})"
+    line = re.search(r'File "[^"]*", line (\d+)', text)
+    if line:
+        where = f"{function.__name__} ({code.co_filename}, line {line.group(1)})"
+    for pattern, hint in HINTS:
+        found = re.search(pattern, text, flags=re.DOTALL)
+        if found:
+            groups = found.groups()
+            fields = FIELDS.get(groups[1], "") if len(groups) > 1 else ""
+            return TypeError(f"{where} cannot be compiled: {hint.format(*groups, fields=fields)}.")
+    first = next((one.strip() for one in text.splitlines() if one.strip() and "nopython" not in one), text)
+    return TypeError(
+        f"{where} cannot be compiled: {first} (NUMBA_DISABLE_JIT=1 runs it as plain Python, for debugging)."
+    )
+
 
 logger = logging.getLogger(__name__.partition(".")[0])
 

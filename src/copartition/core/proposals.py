@@ -12,7 +12,7 @@ from copartition.core.compiling import hook, inner
 from copartition.core.overlaps import recount_pair
 from copartition.core.random import bits, shuffle, uniform
 from copartition.core.state import PLACE, UPDATES_A_CALL, SplitMerge, move_signatures
-from copartition.core.status import DONE, FULL, INVALID, PAUSED
+from copartition.core.types import DONE, FULL, INVALID, PAUSED
 
 REJECTED = 0
 ACCEPTED = 1

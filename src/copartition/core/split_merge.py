@@ -40,7 +40,7 @@ import numpy as np
 from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import predict
-from copartition.core.exponential import LOWEST, exp_nonpositive
+from copartition.core.numerics import LOWEST, exp_nonpositive
 from copartition.core.proposals import (
     ACCEPTED,
     REJECTED,

@@ -12,8 +12,7 @@ from copartition.core.conditional import add_log_prior, exponentiate, forbid, re
 from copartition.core.hyperparameters import begin_hyperparameters, draw_hyperparameters, has_hyperparameters
 from copartition.core.random import draw, shuffle, uniform
 from copartition.core.state import Chain, Hooks, Model
-from copartition.core.status import DONE, FULL
-from copartition.core.types import int1, int64, uint1
+from copartition.core.types import DONE, FULL, int1, int64, uint1
 
 # What stands in place of the labels of a start that is drawn: by the prior, or in sequence, which looks at the data.
 FROM_PRIOR, SEQUENTIAL = -1, -2

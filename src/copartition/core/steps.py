@@ -29,8 +29,21 @@ from copartition.core.state import (
     Stepper,
     functional_signature,
 )
-from copartition.core.status import DONE, PAUSED
-from copartition.core.types import Float1, Float2, Function, State, float1, float2, float64, int1, int64, uint1, void
+from copartition.core.types import (
+    DONE,
+    PAUSED,
+    Float1,
+    Float2,
+    Function,
+    State,
+    float1,
+    float2,
+    float64,
+    int1,
+    int64,
+    uint1,
+    void,
+)
 
 # --- one chain -------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ A sweep visits the points in order. Each is taken out of its cluster and put bac
 all the others (Section 2.1 of the paper). In a coupled sweep both chains do this for the same point at the same time;
 the first chooses by its own distribution, and a coupling says what the second does (Algorithm 1 of the paper).
 
-A sweep stops where it needs Python's help and says why (`copartition.core.status`). ``progress[PLACE]`` then holds the
+A sweep stops where it needs Python's help and says why (`copartition.core.types`). ``progress[PLACE]`` then holds the
 point at hand, from which the sweep goes on.
 """
 
@@ -13,11 +13,10 @@ from __future__ import annotations
 from copartition.core.clusters import choices, has_room, put_in, take_out
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
-from copartition.core.matching import join, match_clusters
-from copartition.core.overlaps import put_into_both, take_out_of_both
+from copartition.core.overlaps import join, match_clusters, put_into_both, take_out_of_both
 from copartition.core.random import draw, uniform
 from copartition.core.state import PLACE, UPDATES_A_CALL, Room, move_signatures
-from copartition.core.status import DONE, FULL, PAUSED, WRONG_PARTNER
+from copartition.core.types import DONE, FULL, PAUSED, WRONG_PARTNER
 
 POINTS_BETWEEN_MATCHINGS = 32  # at most, and fewer where a sweep is short
 MATCHINGS_A_SWEEP = 4

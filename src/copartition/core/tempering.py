@@ -20,9 +20,8 @@ from copartition.core.compiling import kernel, outline
 from copartition.core.random import uniform
 from copartition.core.split_merge import grow
 from copartition.core.state import STEPS, Chain, Hooks, Model, Stepper
-from copartition.core.status import DONE, PAUSED
 from copartition.core.steps import last_step, step_alone
-from copartition.core.types import float64, int1, int64, uint1
+from copartition.core.types import DONE, PAUSED, float64, int1, int64, uint1
 
 
 @outline

@@ -1,4 +1,8 @@
-"""What kernels work on: kinds of arguments, signatures, and states, which are groups of arrays passed by reference.
+"""Why a kernel returns: because it is done, or because it needs Python's help.
+
+A kernel that stops has left everything in a state from which it goes on when it is called again.
+
+What kernels work on: kinds of arguments, signatures, and states, which are groups of arrays passed by reference.
 
 A `State` is a class whose fields are annotated with what is defined here, with ``int``, ``float`` or another state. To
 machine code it is the address of a *frame* of 64-bit words, laid out here and read by `copartition.core.references`:
@@ -26,6 +30,19 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
+
+DONE = 0
+FULL = 1  # there are more clusters than rows
+INVALID = 2  # log weights are NaN or plus infinity
+IMPOSSIBLE = 3  # all log weights are minus infinity
+WRONG_PARTNER = 4  # a coupling chose what is no choice
+ASKING = 5  # functionals written in Python are to be evaluated
+DIARY_FULL = 6  # what was written down is to be taken out
+JOINED = 7  # two chains are about to run together, and it was asked to be told
+RECORD_FULL = 8  # there is no room for more clusterings that are to be recorded
+NO_HYPERPARAMETER = 9  # there is no distribution for a number that is to be drawn
+PAUSED = 10  # nothing is needed: it has worked for a while, and whoever wants to interrupt it can
+ATOMS_FULL = 11  # there is no room for more clusterings that are to be kept
 
 
 class Scalar(NamedTuple):

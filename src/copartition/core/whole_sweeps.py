@@ -4,7 +4,7 @@ Coupled point by point, two chains that differ in a few points meet only if the 
 agree. Here both chains make *the same sweep* with the largest probability that there is.
 
 **Paths.** At the start of a sweep clusters of x and y that go with each other get the same name
-(`copartition.core.matching`), the others names of their own, and a cluster that is opened later gets a new name,
+(`copartition.core.overlaps`), the others names of their own, and a cluster that is opened later gets a new name,
 the same in both chains. The path of a chain is the list of names that its points get, one after another. It says all
 about the partition after the sweep, because by then every point has been placed: chains that take the same path have
 met. Each chain has a distribution on paths, the product of its conditional distributions; write P for that of x and Q
@@ -35,13 +35,12 @@ import math
 from copartition.core.clusters import choices, copy_array, copy_chain, has_room, put_in
 from copartition.core.compiling import hook, inner, outline
 from copartition.core.conditional import refusal_of, weigh, weigh_both
-from copartition.core.exponential import LOWEST
-from copartition.core.matching import forget, join, match_clusters, take_out_of_matched
-from copartition.core.overlaps import put_into_both, take_out_of_both
+from copartition.core.numerics import LOWEST
+from copartition.core.overlaps import forget, join, match_clusters, put_into_both, take_out_of_both, take_out_of_matched
 from copartition.core.random import draw, uniform
 from copartition.core.state import PLACE, UPDATES_A_CALL
-from copartition.core.status import DONE, FULL, PAUSED, WRONG_PARTNER
 from copartition.core.sweeps import keep_matched, sweep_pair, together_signature
+from copartition.core.types import DONE, FULL, PAUSED, WRONG_PARTNER
 
 POINT_BY_POINT, TOGETHER, PARTED = range(3)
 

@@ -10,7 +10,7 @@ it is right if j has the distribution of y's choice when i has that of x's and u
 numbers of choices, ``pair`` is a reference to the `copartition.core.state.Pair` (read ``pair.x.weights``).
 A choice of weight 0 is never right. For fixed i, let each j answer to one interval of u: then the distribution of the
 coupling can be computed exactly, by finding the ends of these intervals, and is, in the tests
-(`tests/distributions.py`). `couplings/common.py` is the shortest example.
+(`tests/distributions.py`). `couplings/elementary.py` is the shortest example.
 """
 
 from __future__ import annotations
@@ -19,11 +19,8 @@ from typing import Any
 
 from copartition.core.compiling import Kernel
 from copartition.couplings.base import Coupling, partner
-from copartition.couplings.common import Common
-from copartition.couplings.independent import Independent
-from copartition.couplings.matched import Matched
-from copartition.couplings.maximal import Maximal
-from copartition.couplings.path import Path
+from copartition.couplings.elementary import Common, Independent, Maximal
+from copartition.couplings.matched import Matched, Path
 from copartition.couplings.transport import Transport
 from copartition.validation import shorten
 

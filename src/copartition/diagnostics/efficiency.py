@@ -1,4 +1,11 @@
-"""What unbiasedness costs: the work for a given precision, against that of ordinary Markov chain Monte Carlo.
+"""How variable the averages of a Markov chain are.
+
+Summaries that a few wild replicates cannot spoil, and a word of warning when there are some.
+
+Replicates whose pairs met late carry large corrections. They are what makes the mean unbiased, so leaving them out is
+not free: a trimmed mean estimates something a little different from the expectation.
+
+What unbiasedness costs: the work for a given precision, against that of ordinary Markov chain Monte Carlo.
 
 The mean of many replicates has variance Var(H) / (number of replicates), so Var(H) times the mean cost of a replicate
 is the variance that one unit of work leaves. An ordinary chain's is its asymptotic variance. Their ratio is 1 at best:
@@ -14,9 +21,221 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.diagnostics.variance import asymptotic_variance, relative_error
 from copartition.results import Draws, Replicates
-from copartition.validation import shorten
+from copartition.validation import confidence, probability, shorten
+
+AUTOCORRELATION_TIMES_A_BATCH = 20.0
+FEWEST_BATCHES = 10  # in a chain
+ROUNDING = 1e-12
+STANDARD_ERRORS = 5.0  # that averages of chains may be apart
+
+
+def asymptotic_variance(draws: np.ndarray) -> np.ndarray:
+    """Estimate the asymptotic variance of ergodic averages by batch means.
+
+    Batches of b sweeps are short of correlations beyond b, so the estimate is too small by about c / b. That of batches
+    a third as long is too small by 3 c / b; the lugsail combination of Vats and Flegal (2022), 3/2 of the first minus
+    1/2 of the second, cancels the error.
+
+    Its relative standard error is about the square root of 4 b / n, so batches should be no longer than they have to
+    be, and no shorter. Their length is twenty autocorrelation times of the slowest component, at least the cube root
+    and at most a tenth of the length of a chain. As batches that are too short make that time look shorter than it is,
+    it is estimated again with the batches that it leads to.
+
+    Parameters
+    ----------
+    draws : array (chains, sweeps, components)
+
+    Returns
+    -------
+    numpy.ndarray
+        One number a component.
+    """
+    centred = _centred(draws)
+    return _lugsail(centred, _batch_length(centred))
+
+
+def relative_error(draws: np.ndarray) -> float:
+    """Return the relative standard error of `asymptotic_variance`, about."""
+    chains, sweeps, _ = draws.shape
+    length = _batch_length(_centred(draws))
+    return float(np.sqrt(4.0 * length / (chains * sweeps)))
+
+
+def compared_variance(draws: np.ndarray) -> float:
+    """Estimate the sum over components of asymptotic variances, to compare one step with another.
+
+    By the initial monotone sequence of Geyer (1992): sums of two neighbouring autocovariances, as long as they are
+    positive, and none larger than the one before. From short chains the error is half of that of batch means. It is not
+    used for standard errors: for chains that are not reversible, as sweeps are not, there is no proof behind it.
+
+    Parameters
+    ----------
+    draws : array (chains, sweeps, components)
+    """
+    centred = _centred(draws)
+    sweeps = centred.shape[1]
+    spectrum = np.abs(np.fft.rfft(centred, 2 * sweeps, axis=1)) ** 2
+    covariances = np.fft.irfft(spectrum.sum(axis=(0, 2)))[:sweeps] / (len(centred) * sweeps)
+    pairs = covariances[: sweeps // 2 * 2].reshape(-1, 2).sum(axis=1)
+    ends = np.flatnonzero(pairs <= 0)
+    positive = pairs[: ends[0]] if len(ends) else pairs
+    return float(max(0.0, 2.0 * np.minimum.accumulate(positive).sum() - covariances[0]))
+
+
+def averages_agree(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether averages of two sets of chains are within five standard errors of each other, in every component.
+
+    Parameters
+    ----------
+    first, second : arrays (chains, sweeps, components)
+    """
+    variance = sum(asymptotic_variance(draws) / (draws.shape[0] * draws.shape[1]) for draws in (first, second))
+    apart = np.abs(first.mean(axis=(0, 1)) - second.mean(axis=(0, 1)))
+    rounding = ROUNDING * np.maximum(1.0, np.abs(first).max(axis=(0, 1)))
+    return bool(np.all(apart <= STANDARD_ERRORS * np.sqrt(variance) + rounding))
+
+
+def _centred(draws: np.ndarray) -> np.ndarray:
+    """Subtract the mean; what never changes but for rounding becomes 0 exactly."""
+    constant = np.ptp(draws, axis=(0, 1)) <= ROUNDING * np.abs(draws).max(axis=(0, 1))
+    return np.where(constant, 0.0, draws - draws.mean(axis=(0, 1)))
+
+
+def _batch_length(centred: np.ndarray) -> int:
+    sweeps = centred.shape[1]
+    spread = np.mean(centred**2, axis=(0, 1))
+    moving = spread > 0
+    length = max(1, int(np.sqrt(sweeps)))
+    if not moving.any():
+        return length
+    for _ in range(3):
+        autocorrelation_time = float(np.max(_lugsail(centred, length)[moving] / spread[moving]))
+        wanted = AUTOCORRELATION_TIMES_A_BATCH * autocorrelation_time
+        length = max(1, int(np.clip(wanted, np.cbrt(sweeps), max(1, sweeps // FEWEST_BATCHES))))
+    return length
+
+
+def _lugsail(centred: np.ndarray, length: int) -> np.ndarray:
+    chains, sweeps, _ = centred.shape
+    short = max(1, length // 3)
+    ratio = short / length
+    by_long, by_short = (_batch_means_variance(centred, b) for b in (length, short))
+    if length == short or chains * (sweeps // length) < 2:
+        return by_long
+    combined = (by_long - ratio * by_short) / (1.0 - ratio)
+    # A difference of noisy numbers may be negative, which no variance is.
+    return np.where(combined > 0, combined, by_long)
+
+
+def _batch_means_variance(centred: np.ndarray, length: int) -> np.ndarray:
+    chains, sweeps, components = centred.shape
+    batches = sweeps // length
+    means = centred[:, : batches * length].reshape(chains * batches, length, components).mean(axis=1)
+    return length * np.sum(means**2, axis=0) / max(1, chains * batches - 1)
+
+
+RESAMPLES = 1000
+HEAVIEST = 0.01  # of all replicates
+DOMINATED = 1.0 / 3.0  # of the variance; in a normal sample the heaviest 1 % have 8 %
+
+
+@dataclass(frozen=True)
+class RobustSummary:
+    """A summary of replicates that is NOT UNBIASED.
+
+    Attributes
+    ----------
+    value : float64 array
+        One number a component.
+    low, high : float64 array
+        Ends of a bootstrap interval, for what the summary estimates, which is not exactly the expectation.
+    method : str
+    level : float
+    components : list of str
+    """
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    method: str
+    level: float
+    components: Sequence[str] = field(repr=False)
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.components)
+        lines = [f"{self.method}: NOT UNBIASED, for comparison with the mean", f"{'':{width}}  {'value':>12}  interval"]
+        rows = zip(self.components, self.value, self.low, self.high, strict=True)
+        lines += [f"{name:{width}}  {value:12.6g}  {a:.6g} to {b:.6g}" for name, value, a, b in rows]
+        return "\n".join(lines)
+
+
+def trimmed_mean(values: np.ndarray, components: Sequence[str], proportion: float, level: float) -> RobustSummary:
+    """Return the mean without the smallest and the largest values; see `Estimate.trimmed_mean`."""
+    if not 0.0 < probability("proportion", proportion) < 0.5:
+        raise ValueError(f"proportion must lie between 0 and 0.5, got {proportion!r}.")
+    if len(values) < 3:
+        raise ValueError(f"A trimmed mean needs at least three replicates, got {len(values)}.")
+    left_out = max(1, int(proportion * len(values)))
+
+    def trimmed(sample: np.ndarray) -> np.ndarray:
+        return np.sort(sample, axis=0)[left_out : len(sample) - left_out].mean(axis=0)
+
+    random = np.random.default_rng(0)
+    resampled = [trimmed(values[random.integers(0, len(values), len(values))]) for _ in range(RESAMPLES)]
+    method = f"mean without the {left_out} smallest and the {left_out} largest of {len(values)} values"
+    level = confidence(level)
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return RobustSummary(trimmed(values), low, high, method, level, components)
+
+
+def heaviest_share(values: np.ndarray) -> np.ndarray:
+    """Return, for each component, the share of the variance that the heaviest 1 % of the replicates have."""
+    deviations = np.sort((values - values.mean(axis=0)) ** 2, axis=0)
+    total = deviations.sum(axis=0)
+    heaviest = deviations[-_heaviest(values) :].sum(axis=0)
+    return np.divide(heaviest, total, out=np.zeros(len(total)), where=total > 0)
+
+
+class HeavyTail(NamedTuple):
+    """Few replicates dominate the variance.
+
+    Attributes
+    ----------
+    share : float
+        Of the variance that the heaviest 1 % of the replicates have.
+    met_late : bool
+        Whether that is mostly because their pairs met after the burn-in.
+    """
+
+    share: float
+    met_late: bool
+
+
+def heavy_tail(values: np.ndarray, corrected: np.ndarray) -> HeavyTail | None:
+    """Return whether few replicates dominate the variance of a functional; None if they do not.
+
+    Parameters
+    ----------
+    values : array (replicates, components)
+        Of one functional; its components are taken together.
+    corrected : bool array (replicates)
+        Whether the pair met after the burn-in, so that the value has a correction.
+    """
+    if len(values) < 1.0 / HEAVIEST:
+        return None
+    deviations = np.sum((values - values.mean(axis=0)) ** 2, axis=1)
+    heaviest = np.argsort(deviations)[-_heaviest(values) :]
+    total = deviations.sum()
+    share = deviations[heaviest].sum() / total if total > 0 else 0.0
+    if share <= DOMINATED:
+        return None
+    met_late = deviations[heaviest][corrected[heaviest]].sum() > 0.5 * deviations[heaviest].sum()
+    return HeavyTail(float(share), bool(met_late))
+
+
+def _heaviest(values: np.ndarray) -> int:
+    return max(1, round(HEAVIEST * len(values)))
 
 
 @dataclass(frozen=True)

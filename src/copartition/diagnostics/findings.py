@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copartition.diagnostics.agreement import MODES, agreement_of
+from copartition.diagnostics.agreement import MODES, agreement_of, missing_of
 from copartition.diagnostics.bounds import tv_bound
-from copartition.diagnostics.efficiency import is_variance
-from copartition.diagnostics.missing import missing_of
-from copartition.diagnostics.robust import heavy_tail
+from copartition.diagnostics.efficiency import heavy_tail, is_variance
 from copartition.diagnostics.tuning import HORIZON, QUANTILE
 from copartition.display import interval_text, is_constant, rounded
 from copartition.names import are_shares
 from copartition.results import Replicates
-from copartition.results.meeting import quick_sentence
+from copartition.results.chains import quick_sentence
 from copartition.results.replicates import FEWEST_FOR_INTERVAL
 
 if TYPE_CHECKING:

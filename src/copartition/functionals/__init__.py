@@ -12,13 +12,10 @@ from copartition.functionals.clusters import (
     n_clusters,
 )
 from copartition.functionals.density import predictive_density
-from copartition.functionals.distance import distance_to
-from copartition.functionals.hyperparameters import hyperparameters
-from copartition.functionals.likelihood import log_likelihood
-from copartition.functionals.memberships import cluster_similarity, memberships
 from copartition.functionals.networks import block_matrix, edge_probability
+from copartition.functionals.of_model import concentration, hyperparameters, log_likelihood, n_components
 from copartition.functionals.pairs import co_clustering, nearest_pairs
-from copartition.functionals.prior import concentration, n_components
+from copartition.functionals.reference import cluster_similarity, distance_to, memberships
 
 __all__ = [
     "Functional",

@@ -34,8 +34,8 @@ from copartition.core.steps import conditional_probabilities
 from copartition.core.types import float1, float2, float64, int1, void
 from copartition.functionals.base import Functional, evaluate_at
 from copartition.functionals.clusters import count_clusters
-from copartition.functionals.memberships import share_of_companions, share_of_pairs
 from copartition.functionals.pairs import same_cluster, same_cluster_listed
+from copartition.functionals.reference import share_of_companions, share_of_pairs
 
 SHARE = 0.75  # the best of 1/2, 2/3, 3/4 and 1, on average over six data sets
 

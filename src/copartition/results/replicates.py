@@ -10,9 +10,8 @@ import numpy as np
 
 from copartition.display import Displayed
 from copartition.names import Names
-from copartition.results.partitions import Partitions
-from copartition.results.sums import Packed, Sums, chunks, mean_and_variance
-from copartition.results.unmet import Unmet
+from copartition.results.chains import Unmet
+from copartition.results.kept import Packed, Partitions, Sums, chunks, mean_and_variance
 from copartition.validation import confidence, shorten
 
 FEWEST_FOR_INTERVAL = 100  # replicates; of fewer, intervals by Student's t often miss: see docs/evidence.md

@@ -29,23 +29,23 @@ from typing import Any
 
 import numpy as np
 
-from copartition.results.damage import Rest, rest_of
-from copartition.results.partitions import Partitions, kept_of
+from copartition.results.chains import MOST_KEPT, Course, Unmet, packed_arrays, unpacked_arrays
+from copartition.results.kept import Packed, Partitions, Sums, chunks, kept_of, pack
 from copartition.results.replicates import Outcomes
 from copartition.results.rows import (
     RUN,
     TABLES,
     Damage,
     Put,
+    Rest,
     Row,
     create_tables,
     one_moment,
     raise_damage,
     read_rows,
+    rest_of,
     writing,
 )
-from copartition.results.sums import Packed, Sums, chunks, pack
-from copartition.results.unmet import MOST_KEPT, Course, Unmet, packed_arrays, unpacked_arrays
 
 FORMAT = 4
 APPLICATION_ID = 0x636F7061  # "copa"

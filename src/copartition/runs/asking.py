@@ -11,13 +11,11 @@ import numpy as np
 
 from copartition.answers import Estimate
 from copartition.core.compiling import Kernel, prepare
-from copartition.core.records import new_record
+from copartition.core.records import Weighted, count_pairs, new_record, sum_weighted
 from copartition.core.room import empty_chain, widths_of
 from copartition.core.starts import begin_at
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, renew_model, reset_chain
-from copartition.core.together import count_pairs
-from copartition.core.weighted import Weighted, sum_weighted
 from copartition.display import is_constant
 from copartition.functionals import Functional, functional
 from copartition.functionals.base import bind_all
@@ -25,10 +23,9 @@ from copartition.functionals.redrawn import FORMS, REDRAWING, evaluate_redrawn
 from copartition.names import Names
 from copartition.partition import canonical
 from copartition.results import Replicates
-from copartition.results.partitions import Partitions
+from copartition.results.kept import LARGEST, Partitions, Sums, whole_numbers
 from copartition.results.replicates import Moments
-from copartition.results.sums import LARGEST, Sums, whole_numbers
-from copartition.runs.description import describe_functionals
+from copartition.runs.defaults import describe_functionals
 from copartition.runs.pacing import Pause
 from copartition.runs.pieces import run_all
 from copartition.runs.streaming import MOST_POINTS, Gatherer

@@ -46,12 +46,12 @@ from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
 from copartition.partition import canonical
 from copartition.results import Outcomes
-from copartition.results.partitions import Partitions
+from copartition.results.kept import Partitions
+from copartition.runs.checks import compare_starts
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
-from copartition.runs.description import describe, describe_look
+from copartition.runs.defaults import describe, describe_look
 from copartition.runs.differences import PairRunner, States, prepare_differences
 from copartition.runs.memory import check_memory
-from copartition.runs.other_starts import compare_starts
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job, Runner

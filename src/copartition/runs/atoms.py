@@ -9,7 +9,7 @@ import numpy as np
 from copartition.core.batch import Batch
 from copartition.core.random import stream
 from copartition.core.records import Atoms, number
-from copartition.results.partitions import Partitions, kept_of, narrow
+from copartition.results.kept import Partitions, kept_of, narrow
 
 CORRECTIONS = 4  # times as many corrections as states of the average are kept of a replicate, at most
 PART = int.from_bytes(b"keepsome", "big")  # of the key of random streams

@@ -28,6 +28,7 @@ import numpy as np
 from copartition.answers import Estimate
 from copartition.chains.start import check_start, read_init
 from copartition.chains.step import Step
+from copartition.diagnostics.checks import check_model
 from copartition.diagnostics.consensus import (
     METRICS,
     Consensus,
@@ -36,19 +37,18 @@ from copartition.diagnostics.consensus import (
     consensus_of,
 )
 from copartition.diagnostics.findings import Finding
-from copartition.diagnostics.model_check import check_model
 from copartition.diagnostics.search import from_draws, from_similarity
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional, cluster_similarity, distance_to, memberships
 from copartition.functionals.base import as_list
 from copartition.partition import canonical
 from copartition.results import Replicates
+from copartition.runs.checks import some_of
 from copartition.runs.choice import Choice, How, check_how, check_settings, choose, make_job
 from copartition.runs.defaults import MAX_SWEEPS, bind, read_step
 from copartition.runs.drawing import WeightedPartitions, part_of
 from copartition.runs.estimating import run_until
 from copartition.runs.meeting import meeting_times
-from copartition.runs.model_check import some_of
 from copartition.runs.pilot import TuningError
 from copartition.runs.replicates import UNBOUNDED
 from copartition.runs.sampling import DrawJob, run_chains

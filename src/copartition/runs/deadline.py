@@ -20,11 +20,11 @@ from copartition.chains.step import Step
 from copartition.diagnostics.tuning import Tuned
 from copartition.functionals import Functional
 from copartition.results import Outcomes
+from copartition.runs.checks import compare_starts
 from copartition.runs.choice import How, check_how, choose, make_job
-from copartition.runs.description import describe, describe_look
+from copartition.runs.defaults import describe, describe_look
 from copartition.runs.estimating import ReplicateError
 from copartition.runs.memory import check_memory
-from copartition.runs.other_starts import compare_starts
 from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job, Runner

@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.chains.chain import chain_at, refusal
-from copartition.chains.pair import couple
+from copartition.chains.start import couple
 from copartition.chains.step import BoundStep
-from copartition.core import status as kernel_status
 from copartition.core.batch import Question, new_progress
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.differences import Differences, add_differences
 from copartition.core.records import number
 from copartition.core.room import grown_pair
 from copartition.core.state import PLACE, STEPS
+from copartition.core.types import ASKING, DONE, FULL, PAUSED
 from copartition.functionals import Functional
 from copartition.functionals.base import arranged, evaluate_at
 from copartition.runs.pacing import Chunks, Pause
@@ -163,14 +163,14 @@ class PairRunner:
             status = add_differences(
                 self._target.hooks, self._pair, self._stepper, self._coupled, self._arranged, d, sweeps
             )
-            if status in (kernel_status.DONE, kernel_status.PAUSED):
+            if status in (DONE, PAUSED):
                 return
-            if status == kernel_status.ASKING:
+            if status == ASKING:
                 hooks, pair = self._target.hooks, self._pair
                 d.h_x[:] = evaluate_at(pair.model_x, hooks, self._functionals, pair.x)
                 d.h_y[:] = evaluate_at(pair.model_y, hooks, self._functionals, pair.y)
                 sweeps -= 1
-            elif status == kernel_status.FULL:
+            elif status == FULL:
                 self._pair = grown_pair(self._pair)
             else:
                 raise refusal(status, int(d.progress[PLACE]))

@@ -16,7 +16,7 @@ from copartition.diagnostics.tuning import Tuned
 from copartition.display import Displayed
 from copartition.functionals import Functional, largest_clusters, n_clusters
 from copartition.names import Names
-from copartition.results.partitions import Partitions
+from copartition.results.kept import Partitions
 from copartition.results.replicates import FEWEST_FOR_INTERVAL
 from copartition.runs.asking import expectations
 from copartition.runs.choice import How, check_how, choose, make_job

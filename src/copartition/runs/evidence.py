@@ -1,10 +1,13 @@
 """The log evidence of a posterior, without bias: replicates at random powers of the likelihood.
 
-`copartition.diagnostics.powers` says why and how powers are drawn, `copartition.runs.powers` how replicates are run.
+`copartition.diagnostics.evidence` says why and how powers are drawn, `copartition.runs.powers` how replicates are run.
+
+Several models of the same data, by their log evidences.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,14 +15,23 @@ import numpy as np
 from copartition.chains.start import read_init
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
-from copartition.diagnostics.evidence import COUPLED, SMC, Evidence
-from copartition.diagnostics.powers import Curve, Stratified, stratified
+from copartition.diagnostics.evidence import (
+    COUPLED,
+    SMC,
+    Comparison,
+    Curve,
+    Evidence,
+    Stratified,
+    comparison_of,
+    stratified,
+)
 from copartition.functionals import log_likelihood
 from copartition.runs.choice import Choice, make_job
 from copartition.runs.defaults import MAX_SWEEPS, read_step
 from copartition.runs.pieces import run_all
 from copartition.runs.powers import (
     EVIDENCE,
+    OF_COMPARISON,
     OF_POWERS,
     ROUNDS,
     EvidenceError,
@@ -238,3 +250,90 @@ def _doubts(curve: Curve, target_stderr: float) -> list[str]:
         f"Near the power {beta:.3g} chains stay where they start for longer than they run here, which may move the log "
         f"evidence by {change:.2g}, more than its standard error tells; method={SMC!r} does not have that trouble."
     ]
+
+
+def compare(
+    posteriors: Mapping[str, Target],
+    target_stderr: float = 0.1,
+    *,
+    method: str = "coupled",
+    particles: int = 200,
+    step: Step | None = None,
+    init: Any = None,
+    max_sweeps: int = MAX_SWEEPS,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    executor: Any = None,
+    progress: bool = False,
+) -> Comparison:
+    """Compare models of the same data by their log evidences.
+
+    Parameters
+    ----------
+    posteriors : dict of Target
+        By name. They must be of the same data, in the same units: the evidence is a density of the data.
+    target_stderr : float
+        Of each log evidence; a difference of two has 1.4 times as much.
+    method, particles, step, init, max_sweeps, max_seconds, executor, progress
+        See `log_evidence`; `max_seconds` are those of one model. A step is resolved for each of them.
+    seed : int
+        Every model has random numbers of its own, so that log evidences are independent.
+
+    Returns
+    -------
+    Comparison
+        A table, the best model first: print it.
+
+    Examples
+    --------
+    >>> import copartition as cp
+    >>> data = [-3.0, -2.9, -3.1, 3.0, 2.9]
+    >>> narrow, wide = (cp.Mixture(data, cp.Gaussian(noise_sd=sd, mean_sd=3)) for sd in (0.1, 2.0))
+    >>> cp.compare({"narrow": narrow, "wide": wide}, seed=1).best
+    'narrow'
+    """
+    named = check_models(posteriors)
+    seed = integer("seed", seed, 0)
+    evidences = {}
+    with lasting(executor) as place:
+        for number, (name, posterior) in enumerate(named.items()):
+            words = np.random.SeedSequence(seed, spawn_key=(EVIDENCE, OF_COMPARISON, number)).generate_state(4)
+            try:
+                evidences[name] = log_evidence(
+                    posterior,
+                    target_stderr,
+                    method=method,
+                    particles=particles,
+                    step=step,
+                    init=init,
+                    max_sweeps=max_sweeps,
+                    max_seconds=max_seconds,
+                    seed=int.from_bytes(words.tobytes(), "little"),
+                    executor=place,
+                    progress=progress,
+                )
+            except EvidenceError as error:
+                raise EvidenceError(f"{name}: {error}") from None
+    return comparison_of(evidences)
+
+
+def check_models(posteriors: Any) -> dict[str, Target]:
+    """Return models by name, if they are of the same data as far as one can see."""
+    if not isinstance(posteriors, Mapping):
+        raise TypeError(f"posteriors must be a dict of targets by name, got {shorten(posteriors)}.")
+    if not posteriors:
+        raise ValueError("posteriors must have at least one model, got none.")
+    named = {str(name): check_target(one) for name, one in posteriors.items()}
+    (first, reference), *others = named.items()
+    for name, one in others:
+        if one.n_points != reference.n_points:
+            raise ValueError(
+                f"posteriors must be of the same data, got {reference.n_points} points in {first!r} and "
+                f"{one.n_points} in {name!r}."
+            )
+        for about in ("shape", "histogram"):
+            here, there = (getattr(target, about, None) for target in (reference, one))
+            if here is not None and there is not None and here != there:
+                found = f"{here} and {there}" if about == "shape" else "other values"
+                raise ValueError(f"posteriors must be of the same data, got {found} in {first!r} and {name!r}.")
+    return named

@@ -13,14 +13,13 @@ import numpy as np
 from copartition.answers import Estimate
 from copartition.names import Names, are_shares
 from copartition.results import Outcomes
-from copartition.results.partitions import Partitions
+from copartition.results.chains import MOST_KEPT, Unmet
+from copartition.results.kept import Partitions, Sums
 from copartition.results.replicates import Moments, moments_by_chunk
 from copartition.results.store import Store, StoreError
-from copartition.results.sums import Sums
-from copartition.results.unmet import MOST_KEPT, Unmet
+from copartition.runs.pieces import SECONDS_A_BATCH
 from copartition.runs.progress import Running
 from copartition.runs.replicates import Job
-from copartition.runs.schedule import SECONDS_A_BATCH
 
 SECONDS_BETWEEN_WRITES = 0.5  # of sums, at least
 SHARE_OF_WRITING = 0.05  # of the time, at most, may go into writing sums

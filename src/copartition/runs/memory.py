@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from copartition.functionals import Functional
-from copartition.runs.cpus import cpu_count, groups
 from copartition.runs.replicates import Job
 from copartition.runs.streaming import MOST_POINTS
+from copartition.runs.workers import cpu_count, groups
 
 MEMINFO = Path("/proc/meminfo")
 FEW_COMPONENTS = 1000  # components that are not worth counting

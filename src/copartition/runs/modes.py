@@ -14,10 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.density import Density, check_density
+from copartition.chains.density import (
+    SWEEPS_A_ROUND,
+    Density,
+    State,
+    Tempered,
+    check_density,
+    choose_ladder,
+    pilot_sweeps,
+)
 from copartition.chains.start import Beginning, begin_of, check_start, start_chain
 from copartition.chains.step import BoundStep, Step
-from copartition.chains.tempered import SWEEPS_A_ROUND, State, Tempered, choose_ladder, pilot_sweeps
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
 from copartition.core.starts import begin_at
@@ -35,8 +42,8 @@ from copartition.diagnostics.modes import (
     verdict_on,
 )
 from copartition.partition import canonical
+from copartition.runs.checks import dispersed_starts, most_clusters
 from copartition.runs.defaults import bind, read_step
-from copartition.runs.other_starts import dispersed_starts, most_clusters
 from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.workers import Task, lasting

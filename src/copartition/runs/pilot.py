@@ -12,6 +12,7 @@ from copartition.chains.start import check_start, read_init
 from copartition.chains.step import BoundStep, Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
+from copartition.diagnostics.efficiency import asymptotic_variance, averages_agree, compared_variance
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import (
     LONGER,
@@ -33,15 +34,14 @@ from copartition.diagnostics.tuning import (
     variability_of,
     work_of,
 )
-from copartition.diagnostics.variance import asymptotic_variance, averages_agree, compared_variance
 from copartition.functionals import Functional, largest_clusters, n_clusters
 from copartition.functionals.base import as_list, bind_all
 from copartition.results import MeetingTimes
-from copartition.results.meeting import MANY_AT_START, quick_sentence
+from copartition.results.chains import MANY_AT_START, quick_sentence
 from copartition.runs.candidates import Candidate, candidate, cheaper_candidates, updating_candidates
 from copartition.runs.defaults import MAX_SWEEPS, given_step, resolve
+from copartition.runs.meeting import PairJob, pair_job, watch_pairs
 from copartition.runs.modes import look_for_modes
-from copartition.runs.pairs import PairJob, pair_job, watch_pairs
 from copartition.runs.sampling import ChainJob, run_chains
 from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target

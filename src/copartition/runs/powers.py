@@ -12,7 +12,7 @@ import numpy as np
 from copartition.chains.chain import advance_chain
 from copartition.chains.start import Beginning, start_chain
 from copartition.core.random import stream
-from copartition.diagnostics.powers import Curve, Node
+from copartition.diagnostics.evidence import Curve, Node
 from copartition.partition import canonical
 from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, Pieces, run_all

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.chains.chain import chain_at, refusal
-from copartition.chains.pair import couple
-from copartition.chains.start import Beginning, begin_of, start_refusal, step_of
+from copartition.chains.start import Beginning, begin_of, couple, start_refusal, step_of
 from copartition.chains.step import BoundStep
-from copartition.core import status as kernel_status
 from copartition.core.batch import (
     AT_EVERY_END,
     AT_UNMET,
@@ -33,17 +31,17 @@ from copartition.core.batch import (
 from copartition.core.compiling import Kernel, prepare
 from copartition.core.estimator import run_batch
 from copartition.core.random import stream
-from copartition.core.records import no_atoms, note_all, note_both, note_some, number
+from copartition.core.records import count_pairs, no_atoms, note_all, note_both, note_some, number
 from copartition.core.room import grown_pair
 from copartition.core.starts import begin_at
 from copartition.core.steps import begin_chain
-from copartition.core.together import count_pairs
+from copartition.core.types import ASKING, ATOMS_FULL, DIARY_FULL, DONE, FULL, JOINED, PAUSED, RECORD_FULL
 from copartition.functionals import Functional
 from copartition.functionals.base import arranged, evaluate_at
 from copartition.partition import canonical
 from copartition.results import Outcomes
-from copartition.results.sums import Row, Sums, whole_numbers
-from copartition.results.unmet import MOST_KEPT, Unmet
+from copartition.results.chains import MOST_KEPT, Unmet
+from copartition.results.kept import Row, Sums, whole_numbers
 from copartition.runs.atoms import Keeper
 from copartition.runs.pacing import Chunks, Interrupted, Pause
 from copartition.runs.streaming import Arrangement, Gatherer
@@ -375,18 +373,18 @@ class Runner:
                 sweeps,
             )
             lines = self._take_diary()
-            if status in (kernel_status.DONE, kernel_status.JOINED, kernel_status.PAUSED):
+            if status in (DONE, JOINED, PAUSED):
                 return
-            if status == kernel_status.ASKING:
+            if status == ASKING:
                 self._answer()
                 sweeps -= 1
-            elif status == kernel_status.DIARY_FULL:
+            elif status == DIARY_FULL:
                 sweeps -= lines
-            elif status == kernel_status.RECORD_FULL and self._gatherer is not None:
+            elif status == RECORD_FULL and self._gatherer is not None:
                 self._batch = batch = self._gatherer.make_room(batch)
-            elif status == kernel_status.ATOMS_FULL and self._keeper is not None:
+            elif status == ATOMS_FULL and self._keeper is not None:
                 self._batch = batch = self._keeper.make_room(batch)
-            elif status == kernel_status.FULL:
+            elif status == FULL:
                 self._grow()
             else:
                 point = int(batch.stopped_at[0])

@@ -8,10 +8,9 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from copartition.core.batch import Batch
-from copartition.core.records import Record, new_record
-from copartition.core.together import WIDTH, Counting, count_pairs
+from copartition.core.records import WIDTH, Counting, Record, count_pairs, new_record
 from copartition.functionals import Functional
-from copartition.results.sums import STRETCHES, Sums
+from copartition.results.kept import STRETCHES, Sums
 
 FIRST_LINES = 64  # of a record; it grows as long as a replicate has more
 MOST_LINES = 32_000  # counts of clusterings fit into 16 bits

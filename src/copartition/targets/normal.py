@@ -25,10 +25,9 @@ from copartition.targets.data_prior import (
 )
 from copartition.targets.distributions import NODES
 from copartition.targets.kinds import gamma, wishart, wishart_hyperparameters
-from copartition.targets.kinds.column_group import GroupArrays
-from copartition.targets.kinds.hyper import MEAN, SCALE, WEIGHT
-from copartition.targets.members.groups import ColumnGroup, all_together, column_by_column, values_by_role
-from copartition.targets.members.student import StudentColumn, StudentPrior, StudentRows
+from copartition.targets.kinds.column_group import MEAN, SCALE, WEIGHT, GroupArrays
+from copartition.targets.members.normal import StudentColumn, StudentPrior, StudentRows
+from copartition.targets.members.table import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.unknown_prior import distributions_in, known_or_start, mean_grids, scale_grid, weight_grid
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 

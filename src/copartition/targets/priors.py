@@ -8,8 +8,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from copartition.targets.distributions import Beta, Gamma, distribution_of_counts, distribution_repr, grid_of
-from copartition.targets.prior_counts import distribution_of_n_clusters, expected_of_components, expected_of_process
-from copartition.targets.prior_tables import ComponentDistributions, alpha_nodes, log_pmf, mean_alpha_table
+from copartition.targets.prior_tables import (
+    ComponentDistributions,
+    alpha_nodes,
+    distribution_of_n_clusters,
+    expected_of_components,
+    expected_of_process,
+    log_pmf,
+    mean_alpha_table,
+)
 from copartition.validation import integer, positive_number, real, shorten
 
 MIXED = 1e-15  # distributions of numbers of components end, for draws, where less than this is left

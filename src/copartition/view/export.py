@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import xarray
 
     from copartition.results import Draws, Replicates
-    from copartition.results.partitions import Partitions
+    from copartition.results.kept import Partitions
 
 COLUMNS = ("replicate", "meeting_time", "sweeps_to_meet", "met", "sweeps", "seconds")
 FORMATS = (".csv", ".parquet", ".nc", ".npz")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from copartition.diagnostics.consensus import Consensus
+from copartition.diagnostics.efficiency import asymptotic_variance
 from copartition.diagnostics.evidence import Comparison, Evidence
 from copartition.diagnostics.findings import (
     BAD,
@@ -30,10 +31,9 @@ from copartition.diagnostics.findings import (
 from copartition.diagnostics.findings import LEVELS as ORDER
 from copartition.diagnostics.modes import Modes
 from copartition.diagnostics.tuning import Tuned
-from copartition.diagnostics.variance import asymptotic_variance
 from copartition.display import rounded
 from copartition.results import Draws, MeetingTimes, Replicates
-from copartition.results.meeting import quick_sentence
+from copartition.results.chains import quick_sentence
 from copartition.targets.base import Target
 from copartition.view.clusterings import GRADES, ClusteringLike, is_clustering
 from copartition.view.palette import SERIES

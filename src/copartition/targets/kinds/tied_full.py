@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from copartition.core.compiling import outline
-from copartition.core.logarithm import log_positive
+from copartition.core.numerics import log_positive
 from copartition.core.random import gamma, normal
-from copartition.targets.kinds.hyper import (
+from copartition.targets.kinds.column_group import (
     RAW,
     SCALE,
     SPREAD,

@@ -9,7 +9,7 @@ grids; the others have a variance, or a matrix, in the place of `SPREAD`, and ka
 from __future__ import annotations
 
 from copartition.core.compiling import inner
-from copartition.targets.kinds.hyper import FORM, MEAN, SCALE, SPREAD, WEIGHT, number_of, own_parameters
+from copartition.targets.kinds.column_group import FORM, MEAN, SCALE, SPREAD, WEIGHT, number_of, own_parameters
 from copartition.targets.kinds.tied import TIED
 
 GAUSSIAN, SPHERICAL, DIAGONAL, FULL = range(4)

@@ -33,8 +33,7 @@ from functools import lru_cache
 from typing import Any
 
 from copartition.core.compiling import inner, outline
-from copartition.targets.kinds.column_group import place_of
-from copartition.targets.kinds.hyper import factorise
+from copartition.targets.kinds.column_group import factorise, place_of
 
 WISHART = 1
 

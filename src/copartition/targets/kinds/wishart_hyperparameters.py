@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 
 from copartition.core.compiling import inner, outline
-from copartition.core.logarithm import log_positive
-from copartition.targets.kinds.hyper import (
+from copartition.core.numerics import log_positive
+from copartition.targets.kinds.column_group import (
     MEAN,
     RAW,
     SCALE,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.targets.members.groups import Moments, Predictive
+from copartition.targets.members.table import Moments, Predictive
 
 
 class CategoryColumn(Predictive):

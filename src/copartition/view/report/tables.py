@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from copartition.diagnostics.agreement import MODES, agreement_of
+from copartition.diagnostics.agreement import MODES, agreement_of, missing_of
 from copartition.diagnostics.consensus import UNSURE, Consensus
 from copartition.diagnostics.findings import BAD, CAUTION
-from copartition.diagnostics.missing import missing_of
 from copartition.display import NO_SPREAD, error_text, interval_text, is_constant, no_spread_sentence, rounded
 from copartition.results import Replicates
 

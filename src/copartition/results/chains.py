@@ -1,13 +1,21 @@
-"""When pairs of chains met."""
+"""When pairs of chains met.
+
+The draws of ordinary chains, as plain data.
+
+Pairs that did not meet before the cap, as plain data: where their chains were, and what they did afterwards.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, overload
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 import numpy as np
 
 from copartition.display import Displayed, draw, frame_of
+from copartition.partition import hamming_distance
 
 if TYPE_CHECKING:
     import pandas
@@ -146,3 +154,96 @@ class MeetingTimes(Displayed):
 
     def __str__(self) -> str:
         return self.summary()
+
+
+@dataclass(frozen=True, repr=False)
+class Draws(Displayed):
+    """Ordinary Markov chain Monte Carlo averages: biased whenever the chains were stopped too soon.
+
+    Attributes
+    ----------
+    draws : float64 array (chains, kept sweeps, components)
+    seconds : float64 array (chains)
+        CPU time of each chain, burn-in included.
+    functional : str
+    sweeps, burn_in, seed : int
+    components : list of str
+        What each component is.
+    split_merge : int
+        Split-merge moves after every sweep.
+    """
+
+    draws: np.ndarray
+    seconds: np.ndarray
+    functional: str
+    sweeps: int
+    burn_in: int
+    seed: int
+    components: Sequence[str] = field(default_factory=list)
+    split_merge: int = 0
+
+    def __repr__(self) -> str:
+        chains, kept, size = self.draws.shape
+        about = f"{self.functional} of size {size}, {chains} chains x {kept} sweeps after {self.burn_in}"
+        return f"<{type(self).__name__} of {about}>"
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Average of each component over all chains and kept sweeps."""
+        return self.draws.mean(axis=(0, 1))
+
+
+MOST_KEPT = 20  # pairs of a run that are kept, those with the smallest numbers
+
+
+class Course(NamedTuple):
+    """What the two chains of a pair did when each was run on alone, with random numbers of its own.
+
+    Attributes
+    ----------
+    log_density : float64 array (2, records)
+        Of the partitions, up to a constant; NaN where the target has no density that can be computed.
+    n_clusters : int64 array (2, records)
+    labels : int32 array (2, records, points)
+        The partitions, of evenly spaced points where there are many.
+    """
+
+    log_density: np.ndarray
+    n_clusters: np.ndarray
+    labels: np.ndarray
+
+
+class Unmet(NamedTuple):
+    """A pair that did not meet.
+
+    Attributes
+    ----------
+    number : int
+        Of its replicate.
+    labels : int32 array (2, points)
+        The partitions of both chains at the cap.
+    course : Course or None
+        What they did afterwards; None where they have not been followed yet.
+    """
+
+    number: int
+    labels: np.ndarray
+    course: Course | None = None
+
+    @property
+    def distance(self) -> int:
+        """Hamming distance of the two partitions at the cap."""
+        return hamming_distance(*self.labels)
+
+
+def packed_arrays(**arrays: np.ndarray) -> bytes:
+    """Return arrays as few bytes."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # its stubs take every name for the flag allow_pickle
+    return file.getvalue()
+
+
+def unpacked_arrays(packed: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays again."""
+    with np.load(io.BytesIO(packed), allow_pickle=False) as file:
+        return dict(file)

@@ -1,10 +1,13 @@
 """A few ordinary chains from other starts, to be compared with a run.
 
-What counts as agreement is said in `copartition.diagnostics.starts`.
+What counts as agreement is said in `copartition.diagnostics.checks`.
+
+A look at the model after a run that tells which points are together: at a few of the partitions that it kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,12 +18,15 @@ from copartition.core.compiling import prepare
 from copartition.core.random import stream
 from copartition.core.starts import begin_at
 from copartition.core.steps import begin_chain, evaluate_chain, make_steps
+from copartition.diagnostics.checks import BATCHES, Answer, check_model, finding_on_starts
 from copartition.diagnostics.findings import DOUBT, Finding
 from copartition.diagnostics.modes import shares_together
-from copartition.diagnostics.starts import BATCHES, Answer, finding_on_starts
-from copartition.functionals.base import evaluate_at
+from copartition.functionals import Functional
+from copartition.functionals.base import as_list, evaluate_at
+from copartition.functionals.pairs import CoClustering
 from copartition.names import are_shares
 from copartition.results import Outcomes
+from copartition.results.kept import Partitions
 from copartition.runs.pacing import Chunks, Interrupted, Pause
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.replicates import Job
@@ -188,3 +194,37 @@ class StartsJob(OneByOne):
                 values[t] = evaluate_at(target.model, target.hooks, kept, chain)[columns]
             members[t] = chain.labels[places]
         return _Seen(number, values, members)
+
+
+LOOKED_AT = 10  # clusterings
+
+
+def wants_look(target: Target, functional: Functional | Sequence[Functional]) -> bool:
+    """Tell whether a run is about all pairs of points, and its model can be looked at."""
+    return getattr(target, "normal", None) is not None and any(_is_of_all(f, target) for f in as_list(functional))
+
+
+def look_at_model(target: Any, partitions: Partitions | None) -> list[Finding] | None:
+    """Return where clusters are not as the model has them; None if nothing can be said.
+
+    Parameters
+    ----------
+    target : Target
+    partitions : Partitions, optional
+        Of a run.
+    """
+    columns = getattr(target, "normal", None)
+    if columns is None or partitions is None or not len(partitions.labels):
+        return None
+    return check_model(columns, partitions.labels[some_of(np.flatnonzero(partitions.is_averaged))])
+
+
+def some_of(draws: np.ndarray) -> np.ndarray:
+    """Return clusterings, or their places, that lie evenly in a list of them."""
+    return draws[np.unique(np.linspace(0, len(draws) - 1, LOOKED_AT).astype(np.int64))]
+
+
+def _is_of_all(functional: Any, target: Target) -> bool:
+    if not isinstance(functional, CoClustering):
+        return False
+    return functional.points is None or len(functional.points) == target.n_points
