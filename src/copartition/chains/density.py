@@ -1,6 +1,6 @@
-"""The log density of a partition, for targets that are exchangeable or say what it is.
+"""The log density of a partition, and parallel tempering.
 
-Parallel tempering, seen from Python: one chain at each power of a ladder, and swaps between neighbours.
+Tempering is one chain at each power of a ladder, and swaps between neighbours.
 """
 
 from __future__ import annotations

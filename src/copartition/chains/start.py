@@ -1,10 +1,8 @@
-"""Where chains start: at a partition, at a random one, or after a short run of their own.
+"""Where chains start, one or a pair: at a partition, at a random one, or after a short run of their own.
 
-Two chains, seen from Python: x ahead of y by a lag, run together until they meet.
-
-Both start independently from the same initial distribution. Chain x makes `lag` sweeps on its own; from then on x at
-time t is coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t - lag)`` (Jacob,
-O'Leary and Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by
+Chains of a pair both start independently from the same initial distribution. Chain x makes `lag` sweeps on its own;
+from then on x at time t is coupled with y at time t - lag. They meet at ``tau``, the first t >= lag with ``X_t = Y_(t -
+lag)`` (Jacob, O'Leary and Atchade 2020; Biswas, Jacob and Vanetti 2019 for lags). Many pairs are run by
 `copartition.runs.meeting`; what is here is for a look into one.
 """
 

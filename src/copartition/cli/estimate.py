@@ -1,7 +1,4 @@
-"""``copartition ask``: questions to the partitions that a run has kept, and how other commands ask them.
-
-``copartition estimate``: unbiased expectations.
-"""
+"""``copartition estimate``: unbiased expectations; ``copartition ask``: questions to partitions that a run has kept."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``copartition meet``: how long chains take to meet.
-
-``copartition tune``: settings for an estimate, and why.
-"""
+"""``copartition meet``: how long chains take to meet; ``copartition tune``: settings for an estimate, and why."""
 
 from __future__ import annotations
 

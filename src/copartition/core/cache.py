@@ -1,17 +1,16 @@
-"""Where machine code is kept, and what tells it from machine code of another source.
+"""Where machine code is kept, what tells it from that of another source, and how it is linked without a compiler.
 
 Numba's own disk cache looks at one source file only: edit a function in another file, and it goes on serving the old
 machine code, a silently wrong number. So every kernel is filed under a fingerprint of all that it depends on: the
-sources of this room, which kernels use everywhere, and whatever else the function refers to, step by step. An edit
+sources of this package, which kernels use everywhere, and whatever else the function refers to, step by step. An edit
 elsewhere in the package, of a page or of the command line, recompiles nothing.
 
-The cache is a folder of *editions*, one for each version of this room and of the libraries, and in each a folder for
+The cache is a folder of *editions*, one for each version of it and of the libraries, and in each a folder for
 every version of every kernel. Only the editions and versions that were used last are kept.
 
-Machine code without a compiler: objects are kept in files, and linked into this process when they are used.
-
-A kernel takes addresses and numbers only and calls nothing of Python, so its object file is all there is to it. To run
-one that is there already takes no Numba, whose import alone would take longer than all the rest of a start.
+Objects are kept in files, and linked into this process when they are used. A kernel takes addresses and numbers only
+and calls nothing of Python, so its object file is all there is to it. To run one that is there already takes no Numba,
+whose import alone would take longer than all the rest of a start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Saying that kernels are compiled, and how many are left, on any standard error: nobody should wait in the dark.
-
-How a Python function becomes a kernel: compiled when first used, kept on disk, never stale.
+"""How a Python function becomes a kernel: compiled when first used, kept on disk, never stale.
 
 Three decorators make compiled functions:
 
@@ -11,7 +9,7 @@ Three decorators make compiled functions:
 
 Arguments are numbers, arrays and states, which go by reference (`copartition.core.types`). A function that is in the
 cache is linked from there, without Numba (`copartition.core.cache`); else it is compiled (`copartition.core.parts`).
-The cache knows what a function depends on: see `copartition.core.cache`.
+That something is compiled is said on standard error.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""The exponential function of numbers from -40 to 0, for the weights of a conditional distribution.
+"""The exponential function and the logarithm, for loops over many numbers.
 
-Compiled code calls the C library's `exp` one number at a time, which was half the time of a sweep over many clusters.
-This one is a dozen multiplications without a branch, so that a loop over clusters runs on vector registers: 3 times
-faster at 100 clusters, and within two units in the last place of the exact value.
+`exp_nonpositive` is for the weights of a conditional distribution. Compiled code calls the C library's `exp` one number
+at a time, which was half the time of a sweep over many clusters. This one is a dozen multiplications without a branch,
+so that a loop over clusters runs on vector registers: 3 times faster at 100 clusters, and within two units in the last
+place of the exact value.
 
-The logarithm of positive numbers, for loops over many of them.
-
-As with `copartition.core.numerics`: compiled code calls the C library's `log` one number at a time; this one has no
-branch, so that a loop runs on vector registers. It is within a few units in the last place of the exact value.
+`log_positive` is made in the same way, and within a few units in the last place of the exact value.
 """
 
 from __future__ import annotations

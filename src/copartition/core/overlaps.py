@@ -1,12 +1,11 @@
-"""Which clusters of two chains go with each other, kept up to date while clusters come and go.
-
-A matching is two arrays, each the inverse of the other, see `copartition.core.state.Matching`. Functions that
-concern one chain take its array first, so that they serve both.
-
-Overlap counts of a pair of chains: how many points their clusters share, and how far the partitions are apart.
+"""Overlap counts of a pair of chains: how many points their clusters share, and how far the partitions are apart.
 
 The numbers of points in common are kept in lists of the cells that are not empty, see
 `copartition.core.state.Overlaps`.
+
+A matching says which clusters of the two chains go with each other, kept up to date while clusters come and go. It is
+two arrays, each the inverse of the other, see `copartition.core.state.Matching`. Functions that concern one chain take
+its array first, so that they serve both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What to tell a person whose function could not be compiled: one sentence, and what would be right.
-
-How functions are compiled: each part is translated to LLVM's language once, each kernel to machine code once.
+"""How functions are compiled: each part is translated to LLVM's language once, each kernel to machine code once.
 
 Numba treats every compiled function as one that Python may call. It optimises it together with all that it calls, makes
 machine code of it and two wrappers around it, and does so again for each function that calls it: what lies five calls
@@ -11,6 +9,8 @@ can be seen from outside.
 That takes a few methods of Numba that are not documented. `hooks_of` looks whether all of them are there and look as
 they should; if not, Numba's own pipeline does the work (`numba.cfunc` and `numba.njit`): it takes longer, and the
 numbers are the same.
+
+Where a function of a user cannot be compiled, `complaint` says so in one sentence.
 """
 
 from __future__ import annotations

@@ -13,13 +13,10 @@ are counted then. `Atoms` are some, from which any expectation can be estimated 
 
 The random numbers for it are of its own: no bit of a replicate depends on what is kept of it.
 
-Sums of a functional over given partitions, each with its weight: what was kept of a run, asked afterwards.
-
-From the clusterings that a replicate averaged over to how often each pair of points was together.
-
-Written out after every sweep, all pairs of ten thousand points are fifty million numbers. So clusterings are recorded
-as labels, and pairs are counted when the replicate has ended: a stretch of pairs at a time, all clusterings at once,
-in scratch that stays in the cache. Sums over replicates are all that leaves it.
+At the end of the file are the two uses: sums of a functional over weighted partitions, and how often each pair of
+points was together. Written out after every sweep, all pairs of ten thousand points are fifty million numbers. So
+clusterings are recorded as labels, and pairs are counted when the replicate has ended: a stretch of pairs at a time,
+all clusterings at once, in scratch that stays in the cache. Sums over replicates are all that leaves it.
 """
 
 from __future__ import annotations

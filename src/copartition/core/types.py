@@ -1,8 +1,4 @@
-"""Why a kernel returns: because it is done, or because it needs Python's help.
-
-A kernel that stops has left everything in a state from which it goes on when it is called again.
-
-What kernels work on: kinds of arguments, signatures, and states, which are groups of arrays passed by reference.
+"""What kernels work on: kinds of arguments, signatures, and states, which are groups of arrays passed by reference.
 
 A `State` is a class whose fields are annotated with what is defined here, with ``int``, ``float`` or another state. To
 machine code it is the address of a *frame* of 64-bit words, laid out here and read by `copartition.core.references`:
@@ -15,6 +11,9 @@ machine code it is the address of a *frame* of 64-bit words, laid out here and r
 
 A frame is written once, when a kernel first needs it, and never changes: what changes is inside arrays. A number that
 changes is an array of length one. So a kernel is handed a few addresses, however large its states are.
+
+A kernel returns a status: that it is done, or which help of Python it needs. One that stops has left everything in a
+state from which it goes on when it is called again.
 
 Nothing here needs Numba, which is imported only if something has to be compiled.
 """

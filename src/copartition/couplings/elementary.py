@@ -1,9 +1,4 @@
-"""The maximal coupling of labels: the same label as often as possible, otherwise whatever is left over.
-
-Common random numbers: one uniform number, turned into a label by both chains' distribution functions.
-
-The independent coupling: two draws that have nothing to do with each other.
-"""
+"""The couplings that need no matching and no transport: maximal, common random numbers, independent."""
 
 from __future__ import annotations
 

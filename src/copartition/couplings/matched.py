@@ -1,4 +1,4 @@
-"""Matched clusters: as good as optimal transport, and hardly dearer than two chains on their own.
+"""Matched clusters, point by point or for a whole sweep: as good as optimal transport, and little dearer than two chains.
 
 Before a point is placed, every cluster of x goes with at most one of y, the one with which it has most points in common
 (`copartition.core.overlaps`), and the new cluster of x with that of y. Both chains take clusters that go with each
@@ -6,7 +6,7 @@ other as often as their distributions allow, ``min(p_i, q_j)``. What their distr
 optimal plan between the two remainders, as `copartition.couplings.transport` would, and that plan is computed only if
 it is needed.
 
-Whole sweeps at once: chains that are close make the same sweep with the largest possible probability.
+`Path` couples whole sweeps: chains that are close make the same sweep with the largest possible probability.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Why pairs did not meet: their chains are in different modes, or agree and are only slow to become equal.
+"""What pairs that did not meet tell: why they did not, and what a cap leaves out of an estimate.
 
-The two are different problems. Chains in different modes do not mix: no average of theirs can be trusted, and waiting
-does not help. Chains that visit the same partitions and do not meet are well, and so are their averages; it is the
-coupling that wants time.
+Their chains are in different modes, or agree and are only slow to become equal. The two are different problems. Chains
+in different modes do not mix: no average of theirs can be trusted, and waiting does not help. Chains that visit the
+same partitions and do not meet are well, and so are their averages; it is the coupling that wants time.
 
 The rule. Both chains of a pair that did not meet run on for 100 sweeps, each alone, and are looked at every 5. How a
 chain varies by itself is the measure. A pair is *in different modes* if any of these holds:
@@ -14,14 +14,12 @@ chain varies by itself is the measure. A pair is *in different modes* if any of 
   by more than 0.1, on average, than that of partitions of one chain that are as far apart.
 
 A run's chains are in different modes if a quarter of the pairs that were looked at are, and agree otherwise. The rule
-was fixed before it was tried; docs/trust.md says where it fails.
+was fixed before it was tried; docs/pairs-do-not-meet.md says where it fails.
 
-What a cap leaves out of an estimate.
-
-With lag L and a cap of T sweeps, the correction has the differences h(X_t) - h(Y_(t - L)) up to t = T. The two chains
-have the same distribution, so in expectation these telescope: the truncated estimate has the expectation of h after T -
-L + 1 to T sweeps of an ordinary chain. That is what it is an unbiased estimate of, and its bias is that of a chain so
-long.
+What is missing. With lag L and a cap of T sweeps, the correction has the differences h(X_t) - h(Y_(t - L)) up to t = T.
+The two chains have the same distribution, so in expectation these telescope: the truncated estimate has the expectation
+of h after T - L + 1 to T sweeps of an ordinary chain. That is what it is an unbiased estimate of, and its bias is that
+of a chain so long.
 
 How far that is from the target nobody knows from pairs that did not meet. But how fast it still changes is known: L
 sweeps more would add differences that are 0 unless the pair is apart at time T, so they would move the expectation by

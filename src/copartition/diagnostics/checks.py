@@ -1,7 +1,7 @@
-"""Do chains from different starts agree with each other, and with the answer of a run?
+"""Two checks of an answer: do chains from other starts agree with it, and does the model suit the data?
 
-Pairs of chains that all begin at one place, and do not leave it, meet at once and say nothing about the posterior. So a
-few ordinary chains begin elsewhere, and their second halves are compared.
+**Other starts.** Pairs of chains that all begin at one place, and do not leave it, meet at once and say nothing about
+the posterior. So a few ordinary chains begin elsewhere, and their second halves are compared.
 
 **The rule.** The second half of every chain is cut into four batches. Batches of one chain differ by chance alone if
 the chain mixes; from that follows by how much the means of chains should differ. Two things are looked at: the answer
@@ -14,11 +14,9 @@ Starts *disagree* if, in either of these, the means of chains
 - by enough to matter: `MATTERS` standard deviations along a chain or between replicates, each component by itself;
   of probabilities and shares, which are taken together, a root mean square of `SHARE_MATTERS`.
 
-Does the model suit the data? What clusters look like inside, against what their component assumes.
-
-A model that is wrong in a simple way gives confident nonsense: columns that move together, taken for independent, are
-described by many small clusters along a line. No number of replicates shows it, so it is looked for here, in a few
-clusterings from the posterior:
+**The model.** What clusters look like inside, against what their component assumes. A model that is wrong in a simple
+way gives confident nonsense: columns that move together, taken for independent, are described by many small clusters
+along a line. No number of replicates shows it, so it is looked for here, in a few clusterings from the posterior:
 
 - the correlation of two columns within clusters, where the component takes them for independent. With r(k) that of
   cluster k, of n(k) points, the sum of (n(k) - 1) r(k)^2 is at most chi-squared with a degree of freedom a cluster;

@@ -1,16 +1,13 @@
-"""How variable the averages of a Markov chain are.
-
-Summaries that a few wild replicates cannot spoil, and a word of warning when there are some.
+"""How variable averages of chains and of replicates are, and what unbiasedness costs.
 
 Replicates whose pairs met late carry large corrections. They are what makes the mean unbiased, so leaving them out is
 not free: a trimmed mean estimates something a little different from the expectation.
 
-What unbiasedness costs: the work for a given precision, against that of ordinary Markov chain Monte Carlo.
-
-The mean of many replicates has variance Var(H) / (number of replicates), so Var(H) times the mean cost of a replicate
-is the variance that one unit of work leaves. An ordinary chain's is its asymptotic variance. Their ratio is 1 at best:
-it tends to 1 as the burn-in grows beyond the meeting times and the horizon beyond the burn-in (Jacob, O'Leary and
-Atchade 2020, section 3.1).
+The cost is the work for a given precision, against that of ordinary Markov chain Monte Carlo. The mean of many
+replicates has variance Var(H) / (number of replicates), so Var(H) times the mean cost of a replicate is the variance
+that one unit of work leaves. An ordinary chain's is its asymptotic variance. Their ratio is 1 at best: it tends to 1 as
+the burn-in grows beyond the meeting times and the horizon beyond the burn-in (Jacob, O'Leary and Atchade 2020, section
+3.1).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From expectations at powers of the likelihood to the log evidence.
+"""The log evidence of a model, and of several, from expectations at powers of the likelihood.
 
 With the density of the data to the power beta the posterior is p_beta(partition) = prior x likelihood^beta / Z(beta),
 Z(0) = 1 and Z(1) is the evidence, and
@@ -22,7 +22,7 @@ halves disagree at a power, chains do not get from one to the other there, and a
 g never falls, since its slope is the variance of the log likelihood. The integral over an interval is therefore known
 to within its *box*, the width times what g rises by; the pilot puts its next powers where that is largest.
 
-The log evidence of a model, and of several: what a run found, and what it says.
+
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Functionals that say what the clustering tells of the prior: its concentration, its number of components.
-
-Numbers of the target that are unknown and drawn along with the partition.
-
-The log density of the data given a partition.
-"""
+"""What the clustering tells of the model: concentration, number of components, hyperparameters, the likelihood."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Distances to given partitions.
-
-How surely points belong to the clusters of a given clustering: for any number of points.
-"""
+"""How partitions compare with given ones: distances, and how surely points belong to the clusters of a clustering."""
 
 from __future__ import annotations
 

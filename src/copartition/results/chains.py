@@ -1,9 +1,4 @@
-"""When pairs of chains met.
-
-The draws of ordinary chains, as plain data.
-
-Pairs that did not meet before the cap, as plain data: where their chains were, and what they did afterwards.
-"""
+"""What chains did, as plain data: draws of ordinary ones, when pairs met, and what those did that did not meet."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Partitions that replicates have kept, with signed weights: what any expectation can be estimated from afterwards.
+"""What is kept of replicates besides values: weighted partitions, and exact sums.
 
-Sums over replicates: all that is kept of functionals with so many components that their values are not.
-
-A functional that counts (points that are together, say) has whole numbers as values, and so has the sum that a
-replicate divides by its number of sweeps. Sums of whole numbers, and of their squares, are exact: in whatever order
-replicates come in, from however many places, they have the same bits. Two arrays hold them, however many replicates
-there are; mean and variance follow at the end without a loss of digits (`mean_and_variance`).
+From partitions with signed weights any expectation can be estimated afterwards. Sums over replicates are all that is
+kept of functionals with so many components that their values are not. A functional that counts (points that are
+together, say) has whole numbers as values, and so has the sum that a replicate divides by its number of sweeps. Sums of
+whole numbers, and of their squares, are exact: in whatever order replicates come in, from however many places, they
+have the same bits. Two arrays hold them, however many replicates there are; mean and variance follow at the end without
+a loss of digits (`mean_and_variance`).
 
 Many threads may add at a time, each to its own stretch; whoever wants to see sums and list of replicates as they belong
 together holds them for a moment (`Sums.held`).

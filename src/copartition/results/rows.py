@@ -5,7 +5,7 @@ place of another and a row of another run are found out. That a row is gone the 
 every table the number of rows, their checksums combined by exclusive or, and the largest key. It is a row of the
 description, written in the transaction of the rows that it counts.
 
-What is sound in a store that is damaged, and what to say of the rest.
+`Damage` is what is sound in a store that is damaged, and what to say of the rest.
 """
 
 from __future__ import annotations

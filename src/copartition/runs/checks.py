@@ -1,8 +1,6 @@
-"""A few ordinary chains from other starts, to be compared with a run.
+"""What is checked after a run: chains from other starts, and the model, at a few of the partitions that the run kept.
 
-What counts as agreement is said in `copartition.diagnostics.checks`.
-
-A look at the model after a run that tells which points are together: at a few of the partitions that it kept.
+The rules are in `copartition.diagnostics.checks`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""From a step as it was written to what chains do: what was left out is what the benchmarks found to be best.
+"""From the arguments of a call to what chains do, and to a description of it that can be compared, stored and read.
 
-What a run is, in a form that can be compared, stored and read.
+What was left out is what the benchmarks found to be best.
 """
 
 from __future__ import annotations

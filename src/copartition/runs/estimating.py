@@ -1,10 +1,9 @@
-"""Pairs that did not meet are looked at more closely: each of their chains runs on alone for a while.
+"""Unbiased estimates from replicates that run anywhere.
 
-What a chain does by itself is the measure for how far two chains are apart, see `copartition.diagnostics.agreement`.
-Chain c of replicate i draws from ``SeedSequence(seed, spawn_key=(FOLLOW, i, c))``, which nothing else draws from, so
-that what is found has the same bits on any executor, and no replicate is changed by it.
-
-Unbiased estimates from replicates that run anywhere.
+Of pairs that did not meet each chain runs on alone for a while. What a chain does by itself is the measure for how far
+two chains are apart, see `copartition.diagnostics.agreement`. Chain c of replicate i draws from ``SeedSequence(seed,
+spawn_key=(FOLLOW, i, c))``, which nothing else draws from, so that what is found has the same bits on any executor, and
+no replicate is changed by it.
 """
 
 from __future__ import annotations

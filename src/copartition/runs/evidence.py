@@ -1,8 +1,6 @@
-"""The log evidence of a posterior, without bias: replicates at random powers of the likelihood.
+"""The log evidence of a posterior, or of several models, without bias: replicates at random powers of the likelihood.
 
 `copartition.diagnostics.evidence` says why and how powers are drawn, `copartition.runs.powers` how replicates are run.
-
-Several models of the same data, by their log evidences.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Pairs that are watched until they meet: the same kernel as for replicates, with nothing to average.
-
-Meeting times: how long pairs of chains take to become one.
-"""
+"""Meeting times: how long pairs of chains take to become one; the kernel of replicates, with nothing to average."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Whoever hands out work for thousands of workers must not be the one they all wai
 itself: batches grow until handing them out and taking them in is a tenth of its time. The results of replicates do not
 depend on it.
 
-All pieces of a task, wherever they run: for tasks that are wanted whole or not at all.
+`run_all` is for tasks that are wanted whole or not at all.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A run without a cap waits for every pair to meet, for ever if need be: that it waits is said once.
-
-What a run says while it goes on: how far it is, the current estimate, and what slow pairs are doing.
+"""What a run says while it goes on: how far it is, the current estimate, and what slow pairs are doing.
 
 On a terminal that is a bar, in a notebook a line that is brought up to date, and elsewhere a line on standard error
-every now and then, so that nobody waits in the dark.
+every now and then, so that nobody waits in the dark. A run without a cap waits for every pair to meet, for ever if
+need be: that it waits is said once.
 """
 
 from __future__ import annotations

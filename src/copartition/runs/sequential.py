@@ -1,4 +1,6 @@
-"""Particles: partitions of the first few points, to which one point after another is added.
+"""The log evidence by sequential Monte Carlo over the points: it shares nothing with coupled chains.
+
+Particles are partitions of the first few points, to which one point after another is added.
 
 The distribution of the partition of the first n points, given these, is reached from that of the first n - 1 by
 sequential Monte Carlo: every particle puts the next point into a cluster by its conditional distribution, and is
@@ -8,7 +10,7 @@ differ too much, particles are drawn anew by their weights, and make a Gibbs swe
 
 The prior's weights are those for as many points as there are then, not those for all.
 
-The log evidence by sequential Monte Carlo over the points: a check that shares nothing with coupled chains.
+
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""How many processors there really are.
-
-Where work runs: threads, processes, an executor of the caller's, or a Dask cluster.
+"""Where work runs, and on how many processors: threads, processes, an executor of the caller's, or a Dask cluster.
 
 A task is an object with a method ``run(indices, pause)`` that does the pieces of work with these numbers. Its result
 may depend on the numbers only. All places come down to a `concurrent.futures.Executor`. What differs is how the task,

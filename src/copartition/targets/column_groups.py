@@ -1,8 +1,4 @@
-"""Unknown hyperparameters of targets that are made of column groups.
-
-Compiled functions, and how they are told of the numbers.
-
-Targets made of groups of columns that are independent given the cluster: their compiled functions, and their arrays.
+"""Targets made of groups of columns that are independent given the cluster: their compiled functions, and their arrays.
 
 Each column group is of one kind (`copartition.targets.kinds`). The functions here go through the column groups of a
 model and add up what each says. One column group of one kind is the simplest case, so every component but the

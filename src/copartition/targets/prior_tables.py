@@ -8,7 +8,7 @@ also proportional to
 In t = log alpha this is smooth and falls off fast on both sides, so that the trapezoid rule is exact to rounding. Logs
 of Gamma functions are taken in differences: at n = 1e6 they are of the order of 1e7, and would lose nine digits.
 
-How many clusters a prior expects: the distribution of their number among n points, before any data.
+Last comes how many clusters a prior expects among n points, before any data.
 """
 
 from __future__ import annotations

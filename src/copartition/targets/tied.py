@@ -1,9 +1,7 @@
-"""The group of normal columns whose noise all clusters share, where something of it is unknown.
+"""Normal clusters that share one unknown covariance: what scikit-learn calls "tied".
 
-It serves `Gaussian` with unknown hyperparameters and `TiedGaussian`; its compiled functions are in
+`SharedNoise` also serves a `Gaussian` with unknown hyperparameters; the compiled functions are in
 `copartition.targets.kinds.tied_hyperparameters`.
-
-Normal clusters that share one unknown covariance: what scikit-learn calls "tied".
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""All partitions of a few points, and the loss of each.
+"""The search: points, merges and splits as long as any of them makes the loss smaller; of a few points all partitions.
 
-The losses are sums over clusters, so that it is enough to know what each of the 2^n sets of points would add.
-
-The search: points, merges and splits as long as any of them makes the loss smaller.
+Losses are sums over clusters, so that for all partitions it is enough to know what each of the 2^n sets would add.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The two losses as averages over clusterings that were drawn, as the search knows them.
+"""The clustering of least expected loss, from clusterings that were drawn.
 
 The distance of a clustering C to a draw A is sum g(|C|) + sum g(|A|) - 2 sum g(|A and C|), with g(x) = x log x or x
 squared. The numbers of points in common are kept: one row for each cluster of each draw, one column for each cluster.
-
-The clustering of least expected loss, from clusterings that were drawn.
 """
 
 from __future__ import annotations

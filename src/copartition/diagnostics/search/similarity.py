@@ -1,6 +1,7 @@
-"""The two losses that need only the probabilities of being together, as the search knows them.
+"""The clustering of least expected loss, from the probabilities that points are together.
 
-Up to what no clustering changes, and with s_i the sum of p[i, j] over the cluster of i, itself included:
+The two losses, up to what no clustering changes, and with s_i the sum of p[i, j] over the cluster of i, itself
+included:
 
 - Binder: the sum of 1 - 2 p[i, j] over all pairs that are together;
 - VI: the sum over clusters of size log(size), minus twice the sum over points of log s_i.
@@ -8,8 +9,6 @@ Up to what no clustering changes, and with s_i the sum of p[i, j] over the clust
 A point that joins a cluster changes s_j for all its members: the sum of log(1 + p[i, j] / s_j). These factors lie
 between 1/2 and 2, so that a thousand of them can be multiplied before a logarithm is taken. And most clusters need not
 be looked at: log(1 + x) is concave, so that the sum is at most size log(1 + mean of x), which the sums give at once.
-
-The clustering of least expected loss, from the probabilities that points are together.
 """
 
 from __future__ import annotations

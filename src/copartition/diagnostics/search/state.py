@@ -1,15 +1,11 @@
-"""What the search works on, and the signatures of the functions by which it knows a loss.
+"""What the search works on: losses, clusterings with points that join and leave, and what was found, in order.
 
 Clusters are numbered 0, 1, ...; row ``n_clusters`` of every table is empty: it is the new cluster that a point may
 open. All losses here are sums over clusters, and are not divided by anything until they are reported: the search
 compares differences of them only.
 
-Points join and leave clusters. All functions here change the `Place` that they are given, and nothing else.
-
-The members of a cluster lie side by side, so that a loop over them is tight. A point that comes or goes makes one
-member of each later cluster change places.
-
-What a search has found, in order.
+Functions change the `Place` that they are given, and nothing else. The members of a cluster lie side by side, so that a
+loop over them is tight. A point that comes or goes makes one member of each later cluster change places.
 """
 
 from __future__ import annotations

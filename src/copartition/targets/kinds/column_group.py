@@ -1,8 +1,4 @@
-"""Where the numbers of a group of columns stand.
-
-What groups of columns know of unknown hyperparameters.
-
-Where these stand, and a little linear algebra for drawing them.
+"""Where the numbers of a group of columns stand, and those of its unknown hyperparameters.
 
 A column group whose prior has unknown hyperparameters has a few integers more, from ``Place.hyper`` on: which form it
 is of, where its raw points and its own parameters begin, and the first number of each role, -1 where what plays that

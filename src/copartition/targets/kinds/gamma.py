@@ -16,11 +16,9 @@ sum of squares where the prior mean is far from the data.
 
 Where cells are missing each column has a count of its own.
 
-Unknown hyperparameters of normal-inverse-gamma columns: prior means, the weight of these, and the prior scale.
-
-With variances integrated out none of their conditional distributions is a known one, so all are on grids. In the units
-of a column group (`copartition.targets.kinds.gamma`), a cluster of n cells with mean x and within it a sum of squares W
-contributes
+Unknown hyperparameters may be prior means, the weight of these, and the prior scale. With variances integrated out none
+of their conditional distributions is a known one, so all are on grids. In the units of a column group
+(`copartition.targets.kinds.gamma`), a cluster of n cells with mean x and within it a sum of squares W contributes
 
     1/2 log(w / (w + n)) + shape log b0 - (shape + n / 2) log(b0 + W + w n / (w + n) (x - m)^2),
 

@@ -1,8 +1,9 @@
-"""Sums over clusters. Deviations are taken from cluster means, so that no digits are lost far from the origin.
+"""Members of normal clusters: new ones, and what is said of those that are there.
 
-Columns that vary together within clusters: distributions whose densities are functions of a quadratic form.
+Sums over clusters take deviations from cluster means, so that no digits are lost far from the origin.
 
-Normal clusters whose means are unknown, and the noise around them is not: members follow normal distributions.
+**Known noise.** Normal clusters whose means are unknown, and the noise around them is not: members follow normal
+distributions.
 
 Cells of a column have a noise of variance v, and cluster means have variance ``v / kappa0`` around m0. Given n members
 of mean x, with ``kappa = kappa0 + n`` and ``m = (kappa0 m0 + n x) / kappa``, a new one is
@@ -19,7 +20,7 @@ the covariance of cluster means is diagonal, ``1 / kappa0`` of each coordinate.
 
 The noise is known (`Gaussian`) or a hyperparameter (`TiedGaussian`).
 
-Normal clusters whose means and covariances are unknown: members follow t distributions.
+**Unknown covariances.** Members follow t distributions.
 
 Of rows (normal-inverse-Wishart), with D columns: a cluster of n rows with mean x and scatter matrix C has
 

@@ -1,6 +1,6 @@
-"""Groups of columns: those that are independent of all others within a cluster, and what is asked of their kinds.
+"""Members of clusters of the rows of a table: sums over groups of columns, new rows with missing cells.
 
-Members of clusters of the rows of a table: the sum over groups of columns, new rows with missing cells.
+Groups of columns are independent of each other within a cluster; `Predictive` is what is asked of each.
 """
 
 from __future__ import annotations

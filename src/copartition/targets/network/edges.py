@@ -1,4 +1,4 @@
-"""Edges between the blocks of a network, counted while vertices come and go.
+"""Edges between the blocks of a network, counted while vertices come and go, and their distributions.
 
 ``integers`` of the model holds, for each vertex, where its neighbours begin in the same array (``n_vertices + 1``
 numbers), then the number of self-loops of each vertex, then the neighbours, each once, and last, if there are parallel
@@ -8,7 +8,7 @@ slots, and inside a block on the diagonal. ``sums`` holds the sum of degrees of 
 While a vertex is at hand ``between`` still has its edges in it (see ``Chain.holder``): functions that look at it take
 them out first, and put them back in the end.
 
-At most one edge between two vertices, with a probability for each pair of blocks that is integrated out.
+**Bernoulli**: at most one edge between two vertices, with a probability for each pair of blocks that is integrated out.
 
 The probability of an edge between vertices of blocks r and s has a Beta(a, b) distribution. With e_rs edges among m_rs
 pairs of vertices (n_r n_s, or n_r (n_r - 1) / 2 inside a block) each pair of blocks has the factor
@@ -19,11 +19,10 @@ which is 1 where there is no pair of vertices. A vertex that joins a block has p
 candidate costs as much as there are blocks. ``parameters`` holds a, b and log Beta(a, b); the rows of ``table`` hold
 log Gamma of a, of b and of a + b, each plus 0, 1, ..., as far as `TABLE` goes: looking them up costs a tenth.
 
-Poisson edges between blocks, all parameters integrated out, with and without degree correction.
-
-The number of edges between vertices u and v of blocks r and s is a Poisson number with mean theta_u theta_v w_rs; that
-of self-loops of u has mean theta_u^2 w_rr / 2. The theta of a block add up to 1, so that w_rs is the expected number of
-edges between r and s, and w_rr / 2 that inside r. These expected numbers are exponential with mean `rate`.
+**Poisson** edges, all parameters integrated out, with and without degree correction. The number of edges between
+vertices u and v of blocks r and s is a Poisson number with mean theta_u theta_v w_rs; that of self-loops of u has mean
+theta_u^2 w_rr / 2. The theta of a block add up to 1, so that w_rs is the expected number of edges between r and s, and
+w_rr / 2 that inside r. These expected numbers are exponential with mean `rate`.
 
 - With degree correction the theta of a block are uniform on their simplex. With D_r the sum of degrees in r, n_r its
   vertices and e_rs the edges, the theta leave a factor ``Gamma(n_r) / Gamma(D_r + n_r)`` (times the factorials of all

@@ -1,17 +1,16 @@
-"""What a block model expects of edges: of those between two vertices, and of those between groups of vertices.
+"""The posterior of a block model: which vertices of a network belong together, parameters integrated out.
 
-Given the blocks, the expected number w_rs of edges between blocks r and s (inside one, if they are the same) has a
-Gamma distribution with mean ``(e_rs + 1) rate / (1 + rate)``. The shares theta of the vertices of a block are
-independent of it. Without degree correction they are 1 / n_r. With it they have a Dirichlet distribution with
-parameters ``k_v + 1``, so that with ``K_r = D_r + n_r``, for vertices u and v of different blocks and of the same one,
+What it expects of edges: given the blocks, the expected number w_rs of edges between blocks r and s (inside one, if
+they are the same) has a Gamma distribution with mean ``(e_rs + 1) rate / (1 + rate)``. The shares theta of the vertices
+of a block are independent of it. Without degree correction they are 1 / n_r. With it they have a Dirichlet distribution
+with parameters ``k_v + 1``, so that with ``K_r = D_r + n_r``, for vertices u and v of different blocks and of the same
+one,
 
     E theta_u theta_v = (k_u + 1) (k_v + 1) / (K_r K_s)     and     (k_u + 1) (k_v + 1) / (K_r (K_r + 1)),
 
 and sums of shares behave like single ones. Two vertices of one block have ``2 theta_u theta_v w_rr`` expected edges, a
 vertex has ``theta_u^2 w_rr`` expected self-loops. The probability of a Bernoulli edge has mean
 ``(a + e_rs) / (a + b + pairs)``.
-
-The posterior of a block model: which vertices of a network belong together, parameters integrated out.
 """
 
 from __future__ import annotations
