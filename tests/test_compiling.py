@@ -486,7 +486,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
 
     isotropic, common, distances = (
         f"<kernel copartition.{name}>"
-        for name in ("targets.gaussian.isotropic", "couplings.common.common", "functionals.distance.distances")
+        for name in ("targets.gaussian.isotropic", "couplings.elementary.common", "functionals.reference.distances")
     )
     first = look()
     assert {isotropic, common, distances, "<kernel copartition.core.steps.conditional_distribution>"} <= {
@@ -539,7 +539,7 @@ WAIT = """
     import copartition as cp
 
     target = cp.Mixture([0.0, 0.1, 5.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    source = Path(cp.__file__).parent / "core" / "exponential.py"
+    source = Path(cp.__file__).parent / "core" / "numerics.py"
     if len(sys.argv) > 1:
         text = source.read_text()
         assert text.count("low + r4") == 1

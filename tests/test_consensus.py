@@ -21,6 +21,7 @@ def of_draws(draws):
     pairs = np.triu_indices(draws.shape[1], 1)
     values = (draws[:, pairs[0]] == draws[:, pairs[1]]).astype(float)
     about = {"name": "co_clustering", "size": values.shape[1], "points": list(range(draws.shape[1]))}
+    about |= {"picture": "co_clustering", "range": [0, 1]}
     return estimate_from(values, functionals=[about])
 
 

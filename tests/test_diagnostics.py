@@ -276,7 +276,9 @@ def test_one_replicate_has_no_inefficiency():
 def probabilities(means, sd, count=200):
     """An estimate of the probabilities of numbers of clusters."""
     values = np.random.default_rng(1).normal(means, sd, (count, len(means)))
-    return estimate_from(values, functionals=[{"name": "P(1 cluster)", "size": len(means), "components": PROBABLE}])
+    return estimate_from(
+        values, functionals=[{"name": "P", "size": len(means), "components": PROBABLE, "range": [0, 1]}]
+    )
 
 
 PROBABLE = ["P(1 cluster)", "P(2 clusters)", "P(more than 2 clusters)"]
@@ -304,7 +306,7 @@ def test_impossible_or_wide_probabilities_are_no_answer(means, sd, is_open):
 
 def test_of_many_probabilities_a_few_may_be_unknown():
     values = np.random.default_rng(1).normal(0.5, 0.1, (200, 400))
-    about = [{"name": "co_clustering", "size": 400, "pairs": np.ones((400, 2), dtype=int)}]
+    about = [{"name": "co_clustering", "size": 400, "pairs": np.ones((400, 2), dtype=int), "range": [0, 1]}]
     values[:, :3] += np.linspace(-5, 5, 200)[:, None]
     assert verdict_of(estimate_from(values, functionals=about)).level != "open"
     values[:, :10] += np.linspace(-5, 5, 200)[:, None]

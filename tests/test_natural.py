@@ -57,7 +57,7 @@ def test_numbers_of_clusters_and_of_components_shares_and_sizes_are_bars_with_in
         assert e.plot(ax=ax) is ax
         bars_of(ax, e)
         assert ax.get_xlabel() == label
-    distributions = Functional("n_components(2)", lambda labels: labels, 3)
+    distributions = Functional("n_components(2)", lambda labels: labels, 3, picture="n_components")
     ax.clear()
     e = made_up(distributions)
     e.plot(ax=ax)
@@ -81,11 +81,13 @@ def test_densities_on_a_line_and_in_the_plane(ax):
     np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), e.mean)
     corners = np.stack(np.meshgrid([0.0, 1.0, 2.0], [0.0, 1.0]), axis=-1).reshape(-1, 2)
     for grid, kind in ((corners, "TriContourSet"), (np.column_stack([corners[:, 0], corners[:, 0]]), "PathCollection")):
-        about = {"name": "predictive_density", "size": len(grid), "grid": grid.tolist()}
+        f = cp.predictive_density(grid)
+        about = {"name": f.name, "size": f.size, **f.about}
         values = np.random.default_rng(1).random((20, len(grid)))
         made = estimate_from(values, functionals=[about]).plot()
         assert [type(c).__name__ for c in made.collections] == [kind]
-    about = {"name": "predictive_density", "size": 2, "grid": [["a", 1.0], ["b", 2.0]]}
+    f = cp.predictive_density([["a", 1.0], ["b", 2.0]])
+    about = {"name": f.name, "size": f.size, **f.about}
     words = estimate_from(np.random.default_rng(1).random((20, 2)), functionals=[about]).plot()
     assert words.get_xlabel().startswith("posterior mean")
 
@@ -93,7 +95,9 @@ def test_densities_on_a_line_and_in_the_plane(ax):
 def test_distributions_of_numbers_are_densities(ax):
     e = estimate_from(
         np.random.default_rng(1).normal(0.25, 0.01, (30, 4)),
-        functionals=[{"name": "hyperparameters(v)", "size": 4, "number": "v", "edges": [0.0, 1.0, 2.0, 4.0, 8.0]}],
+        functionals=[
+            {"name": "hyperparameters(v)", "size": 4, **cp.hyperparameters("v", [0.0, 1.0, 2.0, 4.0, 8.0]).about}
+        ],
     )
     e.plot(ax=ax)
     np.testing.assert_allclose([p.get_height() for p in ax.patches], e.mean / [1, 1, 2, 4])

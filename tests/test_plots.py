@@ -161,7 +161,8 @@ def in_two_dimensions():
 
 def distribution_of_clusters(means):
     values = np.random.default_rng(1).normal(means, 0.01, (100, len(means)))
-    return estimate_from(values, functionals=[{"name": f"n_clusters({len(means) - 1})", "size": len(means)}])
+    about = {"name": f"n_clusters({len(means) - 1})", "size": len(means), "range": [0, 1]}
+    return estimate_from(values, functionals=[about])
 
 
 def test_numbers_of_clusters_with_intervals_and_the_prior(ax):

@@ -12,17 +12,9 @@ from copartition import datasets
 from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.types import float1, int1, uint1, void
-from copartition.diagnostics.search import (
-    by_draws,
-    by_similarity,
-    climb,
-    clusters,
-    exact,
-    from_draws,
-    from_similarity,
-    state,
-)
+from copartition.diagnostics.search import climb, from_draws, from_similarity, state
 from copartition.diagnostics.search import draws as draws_module
+from copartition.diagnostics.search import similarity as similarity_module
 
 KINDS = ["binder", "vi"]
 AGAINST = ["similarity", "draws"]
@@ -34,15 +26,15 @@ def step(problem, loss, place, what, random):
     """Do what ``what[0]`` says to ``what[1]`` and ``what[2]``."""
     known, functions, s = problem, loss, place
     if what[0] == 0:
-        clusters.move(known, functions, s, what[1], what[2])
+        state.move(known, functions, s, what[1], what[2])
     elif what[0] == 1:
-        clusters.dissolve(known, functions, s, what[1], what[2])
+        state.dissolve(known, functions, s, what[1], what[2])
     elif what[0] == 2:
         climb.split(known, functions, s, what[1], random)
     elif what[0] == 3:
-        clusters.take_out(known, functions, s, what[1])
+        state.take_out(known, functions, s, what[1])
     else:
-        clusters.put_in(known, functions, s, what[1], what[2])
+        state.put_in(known, functions, s, what[1], what[2])
 
 
 @kernel(void(state.Problem, state.Loss, state.Place, int1, float1))
@@ -72,10 +64,15 @@ def problem_of(against, loss, rows, weights):
     if against == "draws":
         problem = state.Problem(np.zeros((0, 0)), *draws_module._cells(rows, weights), *g)
         scale = count if loss == "vi" else 2
-        return problem, by_draws.LOSS, lambda labels: scale * naive.mean_loss(loss, rows, weights, labels), similarity
+        return (
+            problem,
+            draws_module.LOSS,
+            lambda labels: scale * naive.mean_loss(loss, rows, weights, labels),
+            similarity,
+        )
     problem = state.Problem(similarity, np.zeros((0, 0), dtype=np.int32), np.zeros(0), *g)
     scale = count if loss == "vi" else 1
-    functions = by_similarity.LOSSES[loss]
+    functions = similarity_module.LOSSES[loss]
     return problem, functions, lambda labels: scale * naive.similarity_loss(loss, similarity, labels), similarity
 
 
@@ -229,7 +226,7 @@ def test_clusters_merge_where_no_point_alone_would_move(loss):
     p = np.where(naive.adjacency(halves) == 1, 0.9, 0.6) + np.diag(np.full(12, 0.1))
     problem = state.Problem(p, np.zeros((0, 0), dtype=np.int32), np.zeros(0), *state.tables(loss, 12))
     losses = [naive.similarity_loss(loss, p, labels) for labels in (halves, np.zeros(12, dtype=int))]
-    labels = climb.improve(problem, by_similarity.LOSSES[loss], halves, np.arange(12), stream(0), 12)
+    labels = climb.improve(problem, similarity_module.LOSSES[loss], halves, np.arange(12), stream(0), 12)
     assert losses[1] < losses[0]
     assert labels.tolist() == [0] * 12
 

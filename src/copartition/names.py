@@ -81,11 +81,6 @@ def pair_at(place: int, count: int) -> tuple[int, int]:
     return count - 2 - row, count - 1 - (from_end - row * (row + 1) // 2)
 
 
-SHARES = ("co_clustering", "memberships", "cluster_similarity", "edge_probability", "largest_clusters")
-DISTRIBUTIONS = ("n_clusters(", "n_components(", "P(")  # how names of probabilities begin
-
-
 def are_shares(about: Mapping[str, Any]) -> bool:
     """Tell whether the components of a functional are probabilities or shares, and so lie between 0 and 1."""
-    name = about["name"]
-    return name.partition("(")[0] in SHARES or "edges" in about or name.startswith(DISTRIBUTIONS)
+    return list(about.get("range", ())) == [0.0, 1.0]

@@ -1,4 +1,4 @@
-"""Matched clusters, point by point or for a whole sweep: as good as optimal transport, and little dearer than two chains.
+"""Matched clusters, point by point or for a whole sweep: as good as optimal transport, little dearer than two chains.
 
 Before a point is placed, every cluster of x goes with at most one of y, the one with which it has most points in common
 (`copartition.core.overlaps`), and the new cluster of x with that of y. Both chains take clusters that go with each

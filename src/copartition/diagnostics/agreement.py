@@ -203,9 +203,6 @@ def _pairs(counts: np.ndarray) -> float:
     return float(np.sum(counts * (counts - 1.0)) / 2)
 
 
-SHARES = ("co_clustering", "largest_clusters", "memberships", "cluster_similarity")  # of which values are in 0..1
-
-
 @dataclass(frozen=True)
 class Missing:
     """What a cap leaves out.
@@ -263,11 +260,11 @@ def missing_of(e: Replicates) -> Missing | None:
     steps, bounds = [], []
     for part in e.parts():
         size = len(part.components)
-        name = part.functionals[0]["name"].partition("(")[0]
-        is_share = name in SHARES or part.components[0].startswith("P(")
-        seen = np.full(size, np.nan)
-        if part.ordinary_values is not None and not part.streamed:
-            seen = np.ptp(part.ordinary_values, axis=0)
-        steps.append(p * (np.ones(size) if is_share else seen))
-        bounds.append(np.full(size, is_share))
+        known, wide = part.functionals[0].get("range"), np.full(size, np.nan)
+        if known is not None:
+            wide = np.full(size, known[1] - known[0])
+        elif part.ordinary_values is not None and not part.streamed:
+            wide = np.ptp(part.ordinary_values, axis=0)
+        steps.append(p * wide)
+        bounds.append(np.full(size, known is not None))
     return Missing(cap - e.lag + 1, cap, e.lag, p, np.concatenate(steps), np.concatenate(bounds), e.components)

@@ -63,6 +63,10 @@ class Functional:
         Names of the components.
     about : dict, optional
         What a plot needs to know of the components: the ``grid`` of a density, the ``points`` of a co-clustering.
+    picture : str, optional
+        Name of the picture that suits it, of those in `copartition.view.plots.natural`.
+    range : pair of float, optional
+        What its values lie between: ``(0, 1)`` of probabilities and shares, for which findings and plots know more.
     counts : bool
         Whether all values, multiplied by `divisors`, are whole numbers, so that sums of them are exact.
     keep_values : bool, optional
@@ -92,6 +96,8 @@ class Functional:
         components: Sequence[str] | None = None,
         about: dict[str, Any] | None = None,
         *,
+        picture: str = "",
+        range: tuple[float, float] | None = None,
         counts: bool = False,
         keep_values: bool | None = None,
         divisors: np.ndarray | None = None,
@@ -101,6 +107,8 @@ class Functional:
         self.size = integer("size", size, 1)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64)
         self.about = (about or {}) | ({} if components is None else {"components": list(components)})
+        self.about |= {"picture": picture} if picture else {}
+        self.about |= {"range": [float(end) for end in range]} if range is not None else {}
         self.counts = counts
         if keep_values is False and not counts:
             raise ValueError(f"keep_values must not be False for {name}, whose values are not whole numbers.")

@@ -47,7 +47,9 @@ def n_clusters(most: int | None = None) -> Functional:
     if most is None:
         return Functional("n_clusters", count_clusters, 1)
     most = check_count("most", integer("most", most, 1), "")
-    return Functional(f"n_clusters({most})", indicate_n_clusters, most + 1, components=names_up_to(most, "cluster"))
+    names = names_up_to(most, "cluster")
+    name = f"n_clusters({most})"
+    return Functional(name, indicate_n_clusters, most + 1, components=names, picture="n_clusters", range=(0, 1))
 
 
 def names_up_to(most: int, what: str) -> list[str]:
@@ -92,7 +94,7 @@ def largest_clusters(k: int) -> Functional:
     <functional largest_clusters(3) of size 3>
     """
     k = check_count("k", integer("k", k, 1), "")
-    return Functional(f"largest_clusters({k})", largest_shares, k)
+    return Functional(f"largest_clusters({k})", largest_shares, k, picture="largest_clusters", range=(0, 1))
 
 
 @evaluation
@@ -125,4 +127,4 @@ def cluster_sizes_histogram(edges: Any) -> Functional:
     if bounds.ndim != 1 or len(bounds) < 2 or not np.all(np.diff(bounds) > 0) or bounds[0] <= 0:
         raise ValueError(f"edges must be two or more increasing positive numbers, got {shorten(edges)}.")
     names = [f"clusters of {a:g} to {b:g}" for a, b in pairwise(bounds)]
-    return Functional("cluster_sizes_histogram", count_sizes, len(names), bounds, names)
+    return Functional("cluster_sizes_histogram", count_sizes, len(names), bounds, names, picture="sizes")

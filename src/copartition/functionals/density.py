@@ -68,7 +68,10 @@ class PredictiveDensity(Functional):
             names = [f"density at {', '.join(_cell(x) for x in row[:4])}{', ...' * (len(row) > 4)}" for row in rows]
         except OverflowError:
             raise ValueError(f"grid must be finite, got {shorten(grid)}.") from None
-        super().__init__("predictive_density", mixture_density, len(rows), (), names, about)
+        picture = ""
+        if rows.dtype.kind in "biuf":
+            picture = {1: "density" if np.ndim(grid) == 1 else "", 2: "density_in_the_plane"}.get(rows.shape[1], "")
+        super().__init__("predictive_density", mixture_density, len(rows), (), names, about, picture=picture)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the target that knows the grid too, and the functional that knows where to find it there."""

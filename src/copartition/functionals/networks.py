@@ -17,7 +17,7 @@ class EdgeProbability(Functional):
     def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
         self.pairs = pairs
         names = [f"edge[{a}, {b}]" for a, b in pairs]
-        super().__init__("edge_probability", nothing, len(pairs), components=names)
+        super().__init__("edge_probability", nothing, len(pairs), components=names, range=(0, 1))
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the functional that knows the distribution of the network's edges.
@@ -31,7 +31,7 @@ class EdgeProbability(Functional):
             raise ValueError(f"pairs must be of nodes of the network, got {strangers[0]!r}.")
         ends = np.array([[number[a], number[b]] for a, b in self.pairs]).T.ravel()
         parameters = np.concatenate([[target.edge_factor], ends])
-        return target, Functional(self.name, kernel, self.size, parameters, self.components)
+        return target, Functional(self.name, kernel, self.size, parameters, about=self.about)
 
 
 class BlockMatrix(Functional):
@@ -42,7 +42,7 @@ class BlockMatrix(Functional):
         count = int(labels.max()) + 1
         names = [f"edges[block {a}, block {b}]" for a in range(count) for b in range(count)]
         about = {"clusters": count}
-        super().__init__("block_matrix", nothing, count * count, components=names, about=about)
+        super().__init__("block_matrix", nothing, count * count, components=names, about=about, picture="matrix")
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Return the functional that knows the distribution of the network's edges; refuse labels of other vertices."""
@@ -52,8 +52,7 @@ class BlockMatrix(Functional):
                 f"reference must have {target.n_points} labels, one a vertex, got {len(self.labels)} of them."
             )
         parameters = np.concatenate([[target.edge_factor], self.labels])
-        about = {"clusters": self.about["clusters"]}
-        return target, Functional(self.name, kernel, self.size, parameters, self.components, about)
+        return target, Functional(self.name, kernel, self.size, parameters, about=self.about)
 
 
 def _kernels_of(target: Any, name: str) -> Any:

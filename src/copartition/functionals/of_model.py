@@ -70,6 +70,8 @@ class NComponents(Functional):
             size,
             np.zeros(size) if table is None else table.reshape(-1),
             components,
+            picture="" if most is None else "n_components",
+            range=None if most is None else (0, 1),
         )
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
@@ -140,7 +142,15 @@ class HyperparameterCells(Functional):
         about = {"number": name, "edges": edges.tolist()}
         parameters = np.r_[index, edges]
         super().__init__(
-            f"hyperparameters({name})", cell_of_number, len(components), parameters, components, about, counts=True
+            f"hyperparameters({name})",
+            cell_of_number,
+            len(components),
+            parameters,
+            components,
+            about,
+            picture="hyperparameters",
+            range=(0, 1),
+            counts=True,
         )
 
     def bind(self, target: Any) -> tuple[Any, Functional]:

@@ -46,6 +46,8 @@ class CoClustering(Functional):
             count * (count - 1) // 2,
             () if points is None else points,
             about={} if points is None else about,
+            picture="co_clustering",
+            range=(0, 1),
             counts=True,
             keep_values=keep_values,
         )
@@ -76,6 +78,7 @@ class ListedPairs(Functional):
             len(pairs),
             pairs.T.ravel(),
             about=about,
+            range=(0, 1),
             counts=True,
             keep_values=keep_values,
         )

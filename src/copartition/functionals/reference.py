@@ -186,7 +186,7 @@ class OfPartition(Functional):
 
     def __init__(self, name: str, evaluate: Any, labels: np.ndarray, **more: Any) -> None:
         self.labels = labels
-        super().__init__(name, evaluate, parameters=_by_cluster(labels), counts=True, **more)
+        super().__init__(name, evaluate, parameters=_by_cluster(labels), range=(0, 1), counts=True, **more)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
         """Refuse a partition of another number of points."""
@@ -239,6 +239,7 @@ def memberships(partition: Any, *, keep_values: bool | None = None) -> Functiona
         labels,
         size=divisors.size,
         about={"partition": labels},
+        picture="memberships",
         keep_values=keep_values,
         divisors=np.maximum(divisors, 1.0).ravel(),
     )
@@ -274,6 +275,7 @@ def cluster_similarity(partition: Any, *, keep_values: bool | None = None) -> Fu
         size=len(pairs),
         components=names,
         about={"clusters": len(sizes)},
+        picture="matrix",
         keep_values=keep_values,
         divisors=np.maximum(pairs, 1.0),
     )

@@ -34,7 +34,7 @@ from copartition.targets.hooks import log_predictive
 from copartition.validation import shorten
 
 LABELS_AT_A_TIME = 400_000  # labels that are looked at in one call
-OF_LABELS = ("clusters", "distance", "memberships", "pairs")  # modules of functionals that look at labels alone
+OF_LABELS = ("clusters", "pairs", "reference")  # modules of functionals that look at labels alone
 
 
 @log_predictive

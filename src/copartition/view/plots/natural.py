@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.evidence import Comparison
 from copartition.diagnostics.tuning import Tuned
@@ -81,34 +79,11 @@ drawn.register(Comparison, of_models.evidence)
 
 def _drawing_of(part: Replicates) -> Drawing:
     """Return the function that draws an estimate of one functional."""
-    about = part.functionals[0]
-    name = about["name"]
-    if name.startswith("n_clusters("):
-        return of_distributions.n_clusters
-    if name.startswith("hyperparameters("):
-        return of_distributions.hyperparameters
-    if name.startswith("n_components("):
-        return _n_components
-    if name.startswith("largest_clusters("):
-        return _shares
-    if name == "cluster_sizes_histogram":
-        return _sizes
-    if name == "co_clustering" and "points" in about:
-        return of_clusters.co_clustering
-    if name == "memberships":
-        return of_clusters.memberships
-    if name in of_clusters.MATRICES:
-        return _matrix
-    if name == "predictive_density" and np.ndim(about["grid"]) == 1 and _is_numeric(about["grid"]):
-        return of_distributions.density
-    if name == "predictive_density" and np.shape(about["grid"])[1:] == (2,) and _is_numeric(about["grid"]):
-        return of_distributions.density_in_the_plane
+    picture = part.functionals[0].get("picture")
+    if picture in PICTURES:
+        return PICTURES[picture]
     # Of one number the picture is how it settled, which ends in the mean with its interval.
     return running_of_one if len(part.components) == 1 and not part.streamed else means
-
-
-def _is_numeric(grid: Any) -> bool:
-    return np.asarray(grid).dtype.kind in "biuf"
 
 
 def running_of_one(part: Replicates, *, ax: Axes | None = None, **more: Any) -> Axes:
@@ -134,3 +109,17 @@ def _shares(part: Replicates, *, ax: Axes | None = None, **more: Any) -> Axes:
 def _sizes(part: Replicates, *, ax: Axes | None = None, **more: Any) -> Axes:
     names = [name.removeprefix("clusters of ") for name in part.components]
     return labelled(bars(part, ax=ax, names=names, **more), "points in a cluster, from ... to below", "clusters")
+
+
+PICTURES: dict[str, Drawing] = {
+    "n_clusters": of_distributions.n_clusters,
+    "n_components": _n_components,
+    "hyperparameters": of_distributions.hyperparameters,
+    "largest_clusters": _shares,
+    "sizes": _sizes,
+    "co_clustering": of_clusters.co_clustering,
+    "memberships": of_clusters.memberships,
+    "matrix": _matrix,
+    "density": of_distributions.density,
+    "density_in_the_plane": of_distributions.density_in_the_plane,
+}
