@@ -37,10 +37,13 @@ def text_of(path):
 # --- what distinguishes a cluster ------------------------------------------------------------------------------------
 
 
-def from_columns(columns, sizes=(60, 40), separates=0.9):
-    """A clustering with given profiles, made by hand: estimates, deviations and means of all rows of each column."""
+def from_columns(columns, sizes=(60, 40), separates=0.9, missing=None):
+    """A clustering with given profiles: estimates, deviations and means of all rows of each column, and data like it.
+
+    `missing` has, for some columns, from which row of each cluster on cells were not observed.
+    """
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    c = clusterings.made_up(pd.DataFrame({"x": labels * 1.0}), labels, np.ones(len(labels)))
+    c = clusterings.made_up(data_of(columns, sizes, missing or {}), labels, np.ones(len(labels)))
     rows, keys, separation = [], [], {}
     for name, levels in columns.items():
         for level, (estimates, sds, of_all) in levels.items():
@@ -64,29 +67,116 @@ def from_columns(columns, sizes=(60, 40), separates=0.9):
     return Given(**c.__dict__)
 
 
-def test_means_are_said_beside_those_of_all_rows_with_digits_that_matter():
+def data_of(columns, sizes, missing):
+    table = {}
+    for name, levels in columns.items():
+        cells = []
+        for r, size in enumerate(sizes):
+            if "" in levels:
+                means, sds, _ = levels[""]
+                scores = np.linspace(-1.0, 1.0, size)
+                own = means[r] + sds[r] * scores / (scores.std() or 1.0)
+            else:
+                own = np.repeat(
+                    list(levels), np.round(size * np.array([levels[key][0][r] for key in levels])).astype(int)
+                )
+                own = np.resize(own, size).astype(object)
+            own[missing[name][r] if name in missing else size :] = np.nan
+            cells.append(own)
+        table[name] = np.concatenate(cells)
+    return pd.DataFrame(table)
+
+
+def test_means_are_said_with_their_errors_against_those_of_all_rows_with_digits_that_matter():
     c = from_columns({"mass": {"": ([4712.31, 3333.0], [300.0, 300.0], 4160.56)}})
-    assert distinguishing(c) == ["mass high (4712, all 4161)", "mass low (3333, all 4161)"]
+    # 300 / sqrt(59), 300 / sqrt(39)
+    assert distinguishing(c) == [
+        "mass is high: 4712 ± 39 against 4161 in all rows",
+        "mass is low: 3333 ± 48 against 4161 in all rows",
+    ]
     years = from_columns({"year": {"": ([2008.9, 2007.2], [0.2, 0.2], 2008.22)}})
-    assert distinguishing(years)[0] == "year high (2008.90, all 2008.22)"
+    assert distinguishing(years)[0] == "year is high: 2008.90 ± 0.03 against 2008.22 in all rows"
+    sure = from_columns({"x": {"": ([1000.0, -1000.0], [0.3, 0.0], 200.0)}})
+    assert distinguishing(sure) == [
+        "x is high: 1000.00 ± 0.04 against 200 in all rows",
+        "x is low: -1000 against 200 in all rows",
+    ]
+    both = from_columns({name: {"": ([3.0, -3.0], [1.0, 1.0], 0.6)} for name in "ab"})
+    assert distinguishing(both)[0] == "a is high: 3.0 ± 0.1 against 0.6 in all rows; b is high: 3.0 ± 0.1 against 0.6"
 
 
 def test_a_cluster_in_the_middle_is_told_by_its_spread():
     c = from_columns({"x": {"": ([0.1, -0.1], [4.0, 0.3], 0.0)}}, sizes=(50, 50))
     assert distinguishing(c) == [
-        "x scattered (standard deviation 4.0, all 2.8)",
-        "x close together (standard deviation 0.30, all 2.8)",
+        "x varies much: standard deviation 4.0 against 2.8 in all rows",
+        "x varies little: standard deviation 0.30 against 2.8 in all rows",
     ]
     same = from_columns({"x": {"": ([0.1, -0.2], [1.0, 1.1], 0.0)}})
-    assert distinguishing(same)[0] == "x near the average (0.1, all 0.0)"
+    assert distinguishing(same)[0] == "x is near the average: 0.1 ± 0.1 against 0.0 in all rows"
+
+
+def test_spreads_are_those_of_the_data_not_of_the_model():
+    """The model expects anything of a cluster with few observed cells; what was observed of the others is narrow."""
+    columns = {"x": {"": ([0.6, -0.6, 0.0], [1.0, 1.0, 1.0], 0.0)}, "y": {"": ([1.0, -1.0, 5.0], [1.0, 1.0, 1.0], 0.2)}}
+    c = from_columns(columns, (40, 40, 20), missing={"x": (40, 40, 0), "y": (40, 40, 20)})
+    wide = c.profile()
+    wide.loc[(2, "x", ""), ["estimate", "sd"]] = 30.0, 90.0
+    wide.loc[(0, "x", ""), "sd"] = 50.0
+    type(c).profile = lambda self: wide
+    x = next(column for column in profile_of(c) if column.name == "x")
+    assert x.spread == pytest.approx(np.sqrt(1.0 + 0.36))
+    np.testing.assert_allclose(x.sd, [1.0, 1.0, np.nan])
+    assert x.observed.tolist() == [40, 40, 0]
+    assert distinguishing(c)[0].startswith("x is high: 0.6 ± 0.2 against 0.0 in all rows")
+    assert "x" not in distinguishing(c)[2]
+
+
+def test_columns_with_hardly_any_observed_cells_distinguish_nothing():
+    columns = {name: {"": ([5.0, -5.0], [1.0, 1.0], 1.0)} for name in "ab"}
+    said = distinguishing(from_columns(columns, missing={"a": (2, 3)}))
+    assert [one.split(";")[0][0] for one in said] == ["b", "a"]
+    assert "a is" not in said[0]
+    categories = {"kind": {"A": ([1.0, 0.0], [np.nan] * 2, 0.6), "B": ([0.0, 1.0], [np.nan] * 2, 0.4)}}
+    assert distinguishing(from_columns(categories, missing={"kind": (2, 3)}))[0] == ""
+    # Of a cluster of one or two rows all is known that there is to know, but for an error.
+    small = {"a": {"": ([5.0, -5.0], [1.0, 0.0], 1.0)}, "b": {"": ([5.0, -5.0], [1.0, 0.0], 1.0)}}
+    few = distinguishing(from_columns(small, (60, 2), missing={"a": (60, 1)}))
+    assert few[1] == "b is low: -5.0 against 1.0 in all rows"
+
+
+def test_tables_with_many_missing_cells_are_told_by_what_was_observed():
+    """As of votes or of traits of plants: half of the cells, and whole columns of some clusters, were not observed."""
+    rng = np.random.default_rng(7)
+    labels = np.repeat([0, 1, 2], [60, 40, 6])
+    table = pd.DataFrame(rng.normal(0.0, 3.0, (3, 6))[labels] + rng.normal(size=(106, 6)), columns=[*"abcdef"])
+    table["way"] = np.array(["wind", "insect", "self"], dtype=object)[labels]
+    table = table.mask((rng.random(table.shape) < 0.5) & (table.columns != "f"))
+    table.loc[labels == 2, ["a", "b", "way"]] = np.nan
+    table.loc[100, "b"] = 50.0
+    c = cp.cluster(table, component="diagonal", effort=0.05, seed=1)
+    columns = {column.name: column for column in profile_of(c)}
+    for name, column in columns.items():
+        np.testing.assert_array_equal(
+            column.observed, [table[name][c.labels == r].notna().sum() for r in range(len(c.sizes))]
+        )
+        if not column.levels:
+            assert column.spread == pytest.approx(table[name].std(ddof=0))
+    for r, said in enumerate(distinguishing(c)):
+        for part in filter(None, said.split("; ")):
+            assert columns[part.split()[0]].observed[r] >= min(3, c.sizes[r])
 
 
 def test_categories_are_told_by_what_is_there_unless_what_lacks_tells_more():
     nan = [np.nan, np.nan]
     there = from_columns({"species": {"A": ([0.99, 0.1], nan, 0.6), "B": ([0.01, 0.9], nan, 0.4)}})
-    assert distinguishing(there) == ["species A 99 % (all 60 %)", "species B 90 % (all 40 %)"]
+    assert distinguishing(there) == [
+        "species is A: 99 % against 60 % in all rows",
+        "species is B: 90 % against 40 % in all rows",
+    ]
     parts = {"A": ([0.0, 0.5], nan, 0.3), "B": ([0.5, 0.25], nan, 0.35), "C": ([0.5, 0.25], nan, 0.35)}
-    assert distinguishing(from_columns({"kind": parts}))[0] == "kind A only 0 % (all 30 %)"
+    assert distinguishing(from_columns({"kind": parts}))[0] == "kind is never A: 0 % against 30 % in all rows"
+    parts["A"] = [0.04, 0.5], nan, 0.3
+    assert distinguishing(from_columns({"kind": parts}))[0] == "kind is rarely A: 4 % against 30 % in all rows"
 
 
 def test_columns_that_say_little_are_not_named_nor_more_than_three():
@@ -344,7 +434,7 @@ def test_page_and_display_of_a_real_clustering(real, tmp_path):
     said = distinguishing(real)
     assert len(said) == len(real.sizes) == 3
     assert all(words(one) in text for one in [*said, real.headline, real.reason, *real.kinds, *real.assumptions])
-    assert any("column 7 high" in one for one in said)
+    assert any("column 7 is high" in one for one in said)
     for words_of_one in said:
         assert words_of_one in str(real)
     assert real.headline in real._repr_html_()
