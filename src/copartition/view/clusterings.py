@@ -279,7 +279,7 @@ def _in_words(column: ColumnProfile, r: int) -> str:
 
 
 def _with_error(mean: float, column: ColumnProfile, r: int) -> str:
-    """Return a mean and its standard error, by the observed cells of a cluster; with the digits of the mean if they do."""
+    """Return a mean and its standard error, by the observed cells of a cluster."""
     text, count = in_digits(mean, column), int(column.observed[r])
     if count < ENOUGH or not column.sd[r] > 0.0:
         return text
