@@ -284,6 +284,21 @@ def test_numbers_of_clusters_are_bars_with_intervals_and_the_prior(ax):
     np.testing.assert_allclose(ax.lines[0].get_ydata(), distribution[3:6])
 
 
+def test_numbers_of_clusters_that_are_far_apart_are_far_apart_in_the_picture(ax):
+    c = clusterings.one_number(n_clusters={3: 0.5, 4: 0.3, 9: 0.2})
+    plots.n_clusters(c, ax=ax, posterior=c.posterior)
+    np.testing.assert_allclose([bar.get_x() + 0.5 * bar.get_width() for bar in ax.patches], [3, 4, 9])
+    assert [label.get_text() for label in ax.get_xticklabels()] == [str(k) for k in range(3, 10)]
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), range(3, 10))
+    ax.clear()
+    plots.n_clusters(clusterings.one_number(n_clusters={3: 0.5, 200: 0.5}), ax=ax)
+    ax.figure.canvas.draw()
+    ticks = [float(label.get_text()) for label in ax.get_xticklabels() if label.get_text()]
+    assert 4 <= len(ticks) <= 10
+    assert all(tick.is_integer() for tick in ticks)
+    assert min(bar.get_linewidth() for bar in ax.patches) >= 1.0
+
+
 @pytest.mark.parametrize("plot", [plots.clusters, plots.profile, plots.n_clusters])
 def test_what_is_no_clustering_is_refused(plot):
     with pytest.raises(TypeError, match=r"must be what cluster returns, got \[1, 2\]"):

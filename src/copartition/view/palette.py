@@ -36,6 +36,13 @@ DARK_PAGE = {
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
+def shades() -> Any:
+    """Return a colour map from nothing to ink: a table of numbers takes the background of the page it is on."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    return LinearSegmentedColormap.from_list("shades", [(*to_rgb(INK), 0.0), (*to_rgb(INK), 1.0)])
+
+
 def color_of(number: int) -> str:
     """Return the colour of a series: no two have the same.
 
