@@ -268,7 +268,8 @@ def test_page_begins_with_the_grade_and_what_it_means(tmp_path, grade):
     c, path = clusterings.one_number(grade=grade, reason="Because."), tmp_path / "page.html"
     c.report(path, title="A title")
     text = text_of(path)
-    assert words(f"A title {GRADES[grade].word} {c.headline} Because. {GRADES[grade].meaning}") in text
+    assert words(f"A title {GRADES[grade].word} {c.headline} {GRADES[grade].meaning}") in text
+    assert "Why this grade Because. The clusters" in text
     assert f'class="verdict grade {GRADES[grade].level}"' in path.read_text(encoding="utf-8")
     if grade != "unbiased":
         before, _, _ = text.partition("How it was computed")
@@ -290,7 +291,7 @@ def test_page_lists_sizes_certainties_doubts_scores_and_findings(made, tmp_path)
     assert re.search(rf"{least} \d, undecided {c.certainty.min():.2f} \d 0\.\d\d", text)
     assert "full -4.120 0.05 chosen diagonal -4.870 0.06" in text
     assert "Heavy tails: Rows lie farther out than the model has it. Try component='full'." in text
-    assert "Mind what else was found: Heavy tails ." in text  # of what is no warning nothing is said at the top
+    assert "Read this before you rely on it: Heavy tails ." in text  # of what is no warning nothing is said at the top
     assert c.notes[0] in text
     assert "Clusters of 344 rows" in text
 
@@ -299,7 +300,7 @@ def test_page_of_sure_rows_says_that_none_is_in_doubt(tmp_path):
     c = clusterings.made_up(pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]}), [0, 0, 1, 1], np.ones(4))
     c.report(tmp_path / "page.html")
     assert "No row is in doubt" in text_of(tmp_path / "page.html")
-    assert "or else" not in text_of(tmp_path / "page.html")
+    assert "next likely" not in text_of(tmp_path / "page.html")
 
 
 def test_page_of_forty_clusters_lists_twenty_at_once(made, tmp_path):
@@ -307,6 +308,7 @@ def test_page_of_forty_clusters_lists_twenty_at_once(made, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "20 smaller clusters" in page
     assert page.count('class="swatch"') == 40
+    assert len(set(re.findall(r'class="swatch" style="([^"]*)"', page))) == 40
 
 
 def test_same_clustering_same_page(made, tmp_path):
@@ -382,6 +384,47 @@ def test_page_in_a_browser(made, tmp_path, name, width, scheme):
         assert set(fills) <= plain
         heights = page.evaluate("[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)")
         assert min(heights) >= 6
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1400])
+def test_what_is_wider_than_the_page_scrolls_and_says_so(made, tmp_path, width):
+    path = tmp_path / "page.html"
+    made["penguins"].report(path)
+    with opened(path, width) as (page, _):
+        frame = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        page.evaluate(frame)  # in which the browser sees what scrolls
+        told = page.evaluate(
+            """[...document.querySelectorAll(".scroll")].map(e => [
+                e.scrollWidth > e.clientWidth, getComputedStyle(e, "::before").display != "none",
+                getComputedStyle(e).backgroundImage.split("linear-gradient").length - 1, e.tabIndex])"""
+        )
+        assert len(told) >= 4
+        assert all(scrolls == says for scrolls, says, _, _ in told)
+        assert all(rest == [4, 0] for _, _, *rest in told)
+        assert any(scrolls for scrolls, *_ in told) == (width == 400)
+        # The picture scrolls under its title.
+        assert page.locator("figure.wide .scroll svg").count() == 1
+        lefts = page.evaluate("[...document.querySelectorAll('figure')].map(e => e.getBoundingClientRect().left)")
+        assert len({round(left) for left in lefts}) == (1 if width == 400 else 2)
+
+
+@needs_browser
+def test_the_matrix_takes_the_background_of_the_page(made, tmp_path):
+    path = tmp_path / "page.html"
+    made["penguins"].report(path)
+    for scheme in ("light", "dark"):
+        with opened(path, 1000, scheme) as (page, _):
+            figure = page.locator("figure", has_text="Which rows are together")
+            figure.screenshot(path=tmp_path / f"{scheme}.png")
+            box, outer = figure.locator("image").first.bounding_box(), figure.bounding_box()
+            pixels = (255 * pyplot.imread(tmp_path / f"{scheme}.png")[:, :, :3]).round()
+            left, top = box["x"] - outer["x"], box["y"] - outer["y"]
+            corner = pixels[int(top + 0.1 * box["height"]), int(left + 0.9 * box["width"])]  # of two clusters, apart
+            square = pixels[int(top + 0.2 * box["height"]), int(left + 0.3 * box["width"])]  # within the largest one
+            card = pixels[3, 3]
+            assert np.abs(corner - card).max() < 40
+            assert np.abs(square - card).min() > 120
 
 
 @needs_browser

@@ -94,20 +94,20 @@ GRADES = {
     "unbiased": Grade(
         GOOD,
         "Unbiased",
-        "The computation went on for long enough, and that was checked: what is left is random error, which is given "
-        "and shrinks with more effort.",
+        "The computation ran for long enough, and this was checked: only random error is left, which is given and "
+        "shrinks with more effort.",
     ),
     "approximate": Grade(
         CAUTION,
         "Approximate",
-        "Runs from different starting points agree, but within the effort it could not be shown that they went on for "
-        "long enough: probabilities may be off by a little more than their errors say.",
+        "Runs from different starting points agree, but it could not be shown that they ran for long enough: "
+        "probabilities may be off by a little more than their errors say.",
     ),
     "unsettled": Grade(
         BAD,
         "Unsettled",
-        "Runs from different starting points do not agree: this is one of several answers, and its probabilities may "
-        "be far off.",
+        "Runs from different starting points disagree: this is one of several possible answers, and its probabilities "
+        "may be far off.",
     ),
 }
 

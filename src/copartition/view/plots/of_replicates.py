@@ -167,7 +167,7 @@ def whole_numbers(ax: Axes, numbers: np.ndarray) -> None:
     for patch in ax.patches if last - first > THIN else []:  # a bar must still be seen
         patch.set(edgecolor=MUTED, linewidth=1.5)
     margin = max(0.7, 0.03 * (last - first))
-    ax.set_xlim(first - margin, last + margin)
+    ax.set_xlim(max(first - margin, 0.3), last + margin)  # there are no fewer than one
 
 
 def range_of(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
