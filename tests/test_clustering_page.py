@@ -303,6 +303,25 @@ def test_page_of_sure_rows_says_that_none_is_in_doubt(tmp_path):
     assert "next likely" not in text_of(tmp_path / "page.html")
 
 
+def test_page_of_one_cluster_speaks_of_no_others(tmp_path):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
+    c = clusterings.made_up(table, np.zeros(20, dtype=int), np.full(20, 0.7), n_clusters={1: 1.0})
+    c.report(tmp_path / "page.html")
+    text = text_of(tmp_path / "page.html")
+    assert "Each mark is a row, in two columns." in text
+    assert "separate" not in text
+    assert "next likely cluster" not in text
+
+
+def test_page_of_a_table_with_many_missing_cells_says_what_dashes_are(made, tmp_path):
+    columns = {name: {"": ([5.0, -5.0], [1.0, 1.0], 1.0)} for name in "ab"}
+    from_columns(columns, missing={"a": (2, 3)}).report(tmp_path / "page.html")
+    assert "A dash means that fewer than three cells were observed." in text_of(tmp_path / "page.html")
+    made["penguins"].report(tmp_path / "page.html")
+    assert "A dash" not in text_of(tmp_path / "page.html")
+
+
 def test_page_of_forty_clusters_lists_twenty_at_once(made, tmp_path):
     made["forty"].report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

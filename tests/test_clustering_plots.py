@@ -181,8 +181,6 @@ def test_columns_that_were_hardly_observed_are_not_drawn_nor_is_what_the_model_e
     plots.clusters(c, ax=ax)
     assert {ax.get_xlabel(), ax.get_ylabel()} == {"c", "d"}
     ax.clear()
-    column = of_clusterings.profile_of(c)[[one.name for one in of_clusterings.profile_of(c)].index("a")]
-    column.observed[1] = 0
     plots.profile(c, ax=ax)
     at = [label.get_text() for label in ax.get_xticklabels()].index("a")
     assert [text.get_text() for text in ax.texts][3 * at + 2] == "–"  # noqa: RUF001

@@ -157,6 +157,10 @@ class ColumnProfile:
     separates: np.ndarray
     separates_stderr: np.ndarray
 
+    def is_known(self, sizes: np.ndarray) -> np.ndarray:
+        """Tell of which clusters enough cells were observed: three, or all of one or two rows."""
+        return np.asarray(self.observed >= np.minimum(ENOUGH, sizes))
+
 
 # What pages, pictures and words share, as long as the clustering is there, which does not change.
 _profiles: WeakKeyDictionary[Any, list[ColumnProfile]] = WeakKeyDictionary()
@@ -238,7 +242,7 @@ def distinguishing(c: ClusteringLike) -> list[str]:
     """
     count = len(c.sizes)
     columns = profile_of(c) if count > 1 else []
-    return [_sentence([_in_words(column, r) for column in _telling(columns, r, int(c.sizes[r]))]) for r in range(count)]
+    return [_sentence([_in_words(column, r) for column in _telling(c, columns, r)]) for r in range(count)]
 
 
 def _sentence(parts: list[str]) -> str:
@@ -246,13 +250,12 @@ def _sentence(parts: list[str]) -> str:
     return "; ".join([*(f"{part} in all rows" for part in parts[:1]), *parts[1:]])
 
 
-def _telling(columns: list[ColumnProfile], r: int, size: int) -> list[ColumnProfile]:
+def _telling(c: ClusteringLike, columns: list[ColumnProfile], r: int) -> list[ColumnProfile]:
     """Return the columns that separate a cluster most, by more than chance, and of which enough was observed."""
     sure = [
         column
         for column in columns
-        if column.observed[r] >= min(ENOUGH, size)
-        and column.separates[r] > 2.0 * np.nan_to_num(column.separates_stderr[r])
+        if column.is_known(c.sizes)[r] and column.separates[r] > 2.0 * np.nan_to_num(column.separates_stderr[r])
     ]
     best = sorted(sure, key=lambda column: -column.separates[r])[:SAID]
     return [column for column in best if column.separates[r] >= WEAK * best[0].separates[r]]

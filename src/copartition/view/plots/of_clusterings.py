@@ -10,7 +10,6 @@ from copartition.targets.network.model import BlockModel
 from copartition.validation import integer
 from copartition.view.axes import axes_for, labelled
 from copartition.view.clusterings import (
-    ENOUGH,
     ClusteringLike,
     ColumnProfile,
     called,
@@ -96,11 +95,10 @@ def drawn_columns(c: ClusteringLike, columns: list[ColumnProfile]) -> list[Colum
 
     Those of which too little was observed, in all rows or in some cluster, come last.
     """
-    enough = np.minimum(ENOUGH, c.sizes)
     numbers = [column for column in columns if not column.levels] or columns
     return sorted(
         numbers,
-        key=lambda column: 2 * column.observed.sum() < len(c.labels) or bool(np.any(column.observed < enough)),
+        key=lambda column: 2 * column.observed.sum() < len(c.labels) or not column.is_known(c.sizes).all(),
     )[:2]
 
 
@@ -237,7 +235,7 @@ def profile(c: ClusteringLike, *, ax: Axes | None = None, most: int = MOST_LINES
     """Draw what the rows of each cluster are like: means of numbers, shares of categories, the most separating first.
 
     Colours tell how far they are above or below all rows, and are full from two standard deviations on, or from 50
-    percent points. A dash is where no cell of a cluster was observed.
+    percent points. A dash is where fewer than three cells of a cluster were observed.
 
     Parameters
     ----------
@@ -259,7 +257,7 @@ def profile(c: ClusteringLike, *, ax: Axes | None = None, most: int = MOST_LINES
     columns = profile_of(c)
     if not columns:
         c.profile()  # says why there is none
-    lines = _all_lines(columns, integer("most", most, 1))
+    lines = _all_lines(c, columns, integer("most", most, 1))
     count = min(len(c.sizes), MOST_CLUSTERS)
     ax = axes_for(ax, profile_size(c, columns, most))
     label = _cluster_axis(ax, c, "all rows")
@@ -281,7 +279,7 @@ def profile(c: ClusteringLike, *, ax: Axes | None = None, most: int = MOST_LINES
 
 def profile_size(c: ClusteringLike, columns: list[ColumnProfile], most: int = MOST_LINES) -> tuple[float, float]:
     """Return the size of a picture of profiles, in inches."""
-    width = 1.6 + 0.45 * len(_all_lines(columns, most))
+    width = 1.6 + 0.45 * len(_all_lines(c, columns, most))
     return float(np.clip(width, 4.2, 9.0)), 1.8 + 0.24 * min(len(c.sizes), MOST_CLUSTERS)
 
 
@@ -301,16 +299,16 @@ def _draw_cells(ax: Axes, shade: np.ndarray) -> None:
     ax.legend(handles=key, frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
-def _all_lines(columns: list[ColumnProfile], most: int) -> list[_Line]:
-    return [line for column in columns for line in _lines(column)][:most]
+def _all_lines(c: ClusteringLike, columns: list[ColumnProfile], most: int) -> list[_Line]:
+    return [line for column in columns for line in _lines(column, column.is_known(c.sizes))][:most]
 
 
-def _lines(column: ColumnProfile) -> list[_Line]:
+def _lines(column: ColumnProfile, known: np.ndarray) -> list[_Line]:
     """Return what is drawn of a column: its means, or the shares of those categories that differ most."""
-    difference = np.where(column.observed[:, None] > 0, column.mean - column.of_all, 0.0)
+    difference = np.where(known[:, None], column.mean - column.of_all, 0.0)
     if not column.levels:
         scale = FULL_SD * column.spread if column.spread > 0 else 1.0
-        texts = _texts(column, [in_digits(mean, column) for mean in column.mean[:, 0]])
+        texts = _texts(known, [in_digits(mean, column) for mean in column.mean[:, 0]])
         of_all = in_digits(column.of_all[0], column)
         return [_Line(_short(called(column)), np.clip(difference[:, 0] / scale, -1, 1), texts, of_all)]
     most = np.abs(difference).max(axis=0)
@@ -320,16 +318,16 @@ def _lines(column: ColumnProfile) -> list[_Line]:
         _Line(
             f"{_short(called(column))}: {_short(str(column.levels[j]))}",
             np.clip(difference[:, j] / FULL_SHARE, -1, 1),
-            _texts(column, [percent(share) for share in column.mean[:, j]]),
+            _texts(known, [percent(share) for share in column.mean[:, j]]),
             percent(column.of_all[j]),
         )
         for j in shown
     ]
 
 
-def _texts(column: ColumnProfile, texts: list[str]) -> list[str]:
-    """Return a dash where no cell of a cluster was observed: what a model expects there is no finding."""
-    return [text if seen else "–" for text, seen in zip(texts, column.observed, strict=True)]  # noqa: RUF001
+def _texts(known: np.ndarray, texts: list[str]) -> list[str]:
+    """Return a dash where hardly any cell of a cluster was observed: what a model expects there is no finding."""
+    return [text if is_known else "–" for text, is_known in zip(texts, known, strict=True)]  # noqa: RUF001
 
 
 def _short(name: str, most: int = 20) -> str:

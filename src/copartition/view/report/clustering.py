@@ -78,7 +78,7 @@ def _content(c: ClusteringLike, title: str) -> dict[str, Any]:
         "told": any(distinguishing(c)),
         "shown": SHOWN,
         "pictures": _pictures(c),
-        "doubts": DOUBTS,
+        "doubts": doubtful_head(c),
         "doubtful": doubtful_rows(c),
         "sure": DOUBTED,
         "assumptions": c.assumptions,
@@ -137,8 +137,14 @@ def cluster_rows(c: ClusteringLike, most: int) -> list[tuple[str, str, str, str 
     return found
 
 
+def doubtful_head(c: ClusteringLike) -> list[str]:
+    """Return the head of the table of the least certain rows; where there is one cluster, there is no next one."""
+    return DOUBTS if len(c.sizes) > 1 else DOUBTS[:3]
+
+
 def doubtful_rows(c: ClusteringLike, most: int = 20) -> list[list[str]]:
     """Return the table of the least certain rows."""
+    columns = len(doubtful_head(c))
     return [
         [
             str(row.name),
@@ -146,7 +152,7 @@ def doubtful_rows(c: ClusteringLike, most: int = 20) -> list[list[str]]:
             f"{row.certainty:.2f}",
             "" if row.other is None else f"{row.other}",
             "" if row.other is None else f"{row.probability:.2f}",
-        ]
+        ][:columns]
         for row in doubtful(c, most)
     ]
 
@@ -192,17 +198,13 @@ def _pictures(c: ClusteringLike) -> list[Picture]:
     text = "The probability of each number of clusters. Thin lines show the random error of the computation."
     drawn.append(("How many clusters", text, partial(plots.n_clusters, c), (5.0, 3.3)))
     if columns:
-        text = (
-            "One line for each cluster: means of numbers and shares of categories. Columns that separate the clusters "
-        )
-        text += "most come first."
-        if any(np.any(column.observed == 0) for column in columns):
-            text += " A dash means that no cell was observed."
+        text = "One line for each cluster: means of numbers and shares of categories."
+        text += " Columns that separate the clusters most come first." if len(c.sizes) > 1 else ""
+        if any(not column.is_known(c.sizes).all() for column in columns):
+            text += " A dash means that fewer than three cells were observed."
         drawn.append(("What the clusters are like", text, partial(plots.profile, c), profile_size(c, columns)))
-    text = (
-        "How often two rows are in the same cluster. A solid square is a cluster that holds together. Shade outside of "
-    )
-    text += "the squares shows clusters that might be one."
+    text = "How often two rows are in the same cluster. A solid square is a cluster that holds together."
+    text += " Shade outside of the squares shows clusters that might be one." if len(c.sizes) > 1 else ""
     drawn.append(("Which rows are together", text, partial(_together, c.consensus), (5.0, 4.2)))
     return [_picture(f"picture{i}", *one) for i, one in enumerate(drawn)]
 
@@ -216,7 +218,8 @@ def _about_rows(c: ClusteringLike) -> str:
     if len(picked) == 1:
         text = "Each mark is a row, and each cluster has a line."
     else:
-        text = f"Each mark is a row, in the two columns of {kind} that separate the clusters most."
+        which = f"the two columns of {kind} that separate the clusters most" if len(c.sizes) > 1 else "two columns"
+        text = f"Each mark is a row, in {which}."
     text += " Faint rows are uncertain, and open ones undecided."
     return f"{text} {JITTERED}" if any("jittered" in along(c, column).label for column in picked) else text
 
