@@ -249,8 +249,11 @@ def test_page_has_everything_in_order_and_needs_nothing_else(made, tmp_path, nam
     c, path = made[name], tmp_path / "page.html"
     c.report(path)
     found, text = parsed(path), text_of(path)
-    heads = [c.headline, c.reason, "The clusters", "How many clusters", "Which rows are together",
-             "The least certain rows", "The model", "How it was computed"]  # fmt: skip
+    many = "vertices" if name == "network" else "rows"
+    heads = [c.headline, c.reason, "The clusters", "How many clusters", f"Which {many} are together",
+             f"The least certain {many}", "The model", "How it was computed"]  # fmt: skip
+    if name == "network":
+        assert not re.search(r"\brows?\b", text[text.index(words(c.reason)) : text.index("The model")])
     places = [text.index(words(head)) for head in heads]
     assert places == sorted(places)
     assert "script" not in found.tags
@@ -301,6 +304,19 @@ def test_page_of_sure_rows_says_that_none_is_in_doubt(tmp_path):
     c.report(tmp_path / "page.html")
     assert "No row is in doubt" in text_of(tmp_path / "page.html")
     assert "next likely" not in text_of(tmp_path / "page.html")
+
+
+def test_rows_that_fit_into_no_other_cluster_have_no_next_one(tmp_path):
+    labels = np.repeat([0, 1], 4)
+    c = clusterings.made_up(pd.DataFrame({"x": 9.0 * labels}), labels, np.full(8, 0.7))
+    nowhere = "there is no other among these that a row is likely to belong to"
+    c.report(tmp_path / "page.html")
+    assert "0 0 0.70 1 0.30" in text_of(tmp_path / "page.html")
+    assert nowhere not in text_of(tmp_path / "page.html")
+    c.probabilities[0, 1] = 0.001
+    c.report(tmp_path / "page.html")
+    assert "0 0 0.70 1 0 0.70 1 0.30" in text_of(tmp_path / "page.html")
+    assert nowhere in text_of(tmp_path / "page.html")
 
 
 def test_page_of_one_cluster_speaks_of_no_others(tmp_path):

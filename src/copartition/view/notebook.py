@@ -38,7 +38,7 @@ from copartition.targets.base import Target
 from copartition.view.clusterings import GRADES, ClusteringLike, is_clustering
 from copartition.view.palette import SERIES
 from copartition.view.plots.of_clusterings import clusters
-from copartition.view.report.clustering import cluster_rows, doubtful_head, doubtful_rows
+from copartition.view.report.clustering import cluster_rows, doubtful_head, doubtful_rows, members_called
 from copartition.view.report.pictures import svg_of
 from copartition.view.report.tables import ROWS, making_of, members_of, rows_of, unmet_of
 from copartition.view.report.templating import render
@@ -227,9 +227,9 @@ def _clustering(c: ClusteringLike) -> Shown:
     rows = [[cell for cell in row if cell is not None] for row in cluster_rows(c, ROWS)]
     more = len(c.sizes) - len(rows)
     said = "what distinguishes it (means ± standard errors, shares)"
-    head = ["cluster", "rows", "certainty", said][: len(rows[0])]
+    head = ["cluster", members_called(c)[1], "certainty", said][: len(rows[0])]
     rows += [[f"… and {more:,} more", *[""] * (len(head) - 1)]] if more else []
-    doubts = Fold("The least certain rows", doubtful_head(c), doubtful_rows(c))
+    doubts = Fold(f"The least certain {members_called(c)[1]}", doubtful_head(c), doubtful_rows(c))
     return Shown(
         f"{grade.word}: {c.headline}",
         grade.level,

@@ -30,7 +30,8 @@ from copartition.view.plots.scales import along
 from copartition.view.report.pictures import THEME, Picture, svg_of
 from copartition.view.report.templating import render
 
-DOUBTS = ["row", "cluster", "certainty", "next likely cluster", "its probability"]
+DOUBTS = ["cluster", "certainty", "next likely cluster", "its probability"]
+SLIGHT = 0.01  # probability of the next likely cluster, below which there is none
 SHOWN = 20  # clusters of the table that are seen at once
 LISTED = 500  # clusters that are listed at all
 WIDE = 5.6  # inches, from which on a picture has the whole width of the page
@@ -61,15 +62,24 @@ def write_clustering(c: ClusteringLike, path: str | Path, title: str | None = No
     """
     c = check_clustering(c)
     if title is None:
-        title = f"Clusters of {len(c.labels):,} {'vertices' if isinstance(c.posterior, BlockModel) else 'rows'}"
+        title = f"Clusters of {len(c.labels):,} {members_called(c)[1]}"
     if not isinstance(title, str) or not title.strip():
         raise TypeError(f"title must be a text, got {shorten(title)}.")
     needed("matplotlib", by="A report")  # before anything is computed
     Path(path).write_text(render("clustering.html", **_content(c, title)), encoding="utf-8")
 
 
+def members_called(c: ClusteringLike) -> tuple[str, str]:
+    """Return what is clustered, one of them and several."""
+    return ("vertex", "vertices") if isinstance(c.posterior, BlockModel) else ("row", "rows")
+
+
 def _content(c: ClusteringLike, title: str) -> dict[str, Any]:
+    doubts = doubtful_rows(c)
+    one, many = members_called(c)
     return {
+        "one": one,
+        "many": many,
         "title": title,
         "grade": GRADES[c.grade],
         "headline": c.headline,
@@ -79,7 +89,8 @@ def _content(c: ClusteringLike, title: str) -> dict[str, Any]:
         "shown": SHOWN,
         "pictures": _pictures(c),
         "doubts": doubtful_head(c),
-        "doubtful": doubtful_rows(c),
+        "doubtful": doubts,
+        "nowhere": len(c.sizes) > 1 and any(row[-1] == "" for row in doubts),
         "sure": DOUBTED,
         "assumptions": c.assumptions,
         "kinds": [*c.kinds, *c.notes],
@@ -139,7 +150,7 @@ def cluster_rows(c: ClusteringLike, most: int) -> list[tuple[str, str, str, str 
 
 def doubtful_head(c: ClusteringLike) -> list[str]:
     """Return the head of the table of the least certain rows; where there is one cluster, there is no next one."""
-    return DOUBTS if len(c.sizes) > 1 else DOUBTS[:3]
+    return [members_called(c)[0], *(DOUBTS if len(c.sizes) > 1 else DOUBTS[:2])]
 
 
 def doubtful_rows(c: ClusteringLike, most: int = 20) -> list[list[str]]:
@@ -150,8 +161,8 @@ def doubtful_rows(c: ClusteringLike, most: int = 20) -> list[list[str]]:
             str(row.name),
             f"{row.cluster}" + (", undecided" if row.undecided else ""),
             f"{row.certainty:.2f}",
-            "" if row.other is None else f"{row.other}",
-            "" if row.other is None else f"{row.probability:.2f}",
+            "" if row.probability < SLIGHT else f"{row.other}",
+            "" if row.probability < SLIGHT else f"{row.probability:.2f}",
         ][:columns]
         for row in doubtful(c, most)
     ]
@@ -179,8 +190,8 @@ def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _together(consensus: Consensus, ax: Any) -> Any:
-    ax = labelled(plots.co_clustering(consensus, ax=ax), "rows, cluster by cluster", "rows, in the same order")
+def _together(consensus: Consensus, many: str, ax: Any) -> Any:
+    ax = labelled(plots.co_clustering(consensus, ax=ax), f"{many}, cluster by cluster", f"{many}, in the same order")
     ax.locator_params(nbins=5)
     return ax
 
@@ -203,9 +214,10 @@ def _pictures(c: ClusteringLike) -> list[Picture]:
         if any(not column.is_known(c.sizes).all() for column in columns):
             text += " A dash means that fewer than three cells were observed."
         drawn.append(("What the clusters are like", text, partial(plots.profile, c), profile_size(c, columns)))
-    text = "How often two rows are in the same cluster. A solid square is a cluster that holds together."
+    many = members_called(c)[1]
+    text = f"How often two {many} are in the same cluster. A solid square is a cluster that holds together."
     text += " Shade outside of the squares shows clusters that might be one." if len(c.sizes) > 1 else ""
-    drawn.append(("Which rows are together", text, partial(_together, c.consensus), (5.0, 4.2)))
+    drawn.append((f"Which {many} are together", text, partial(_together, c.consensus, many), (5.0, 4.2)))
     return [_picture(f"picture{i}", *one) for i, one in enumerate(drawn)]
 
 
