@@ -205,10 +205,11 @@ def _column(c: ClusteringLike, name: Hashable, rows: pandas.DataFrame, separatio
     observed = np.bincount(c.labels[there], minlength=count)
     sd, spread = np.full(count, np.nan), np.nan
     if is_number and there.any():
-        values = cells.numbers()[:, 0]
-        spread = float(values[there].std())
-        for r in np.flatnonzero(observed):
-            sd[r] = values[there & (c.labels == r)].std()
+        own, values = c.labels[there], cells.numbers()[there, 0]
+        spread = float(values.std())
+        with np.errstate(invalid="ignore"):  # nothing is known of clusters without an observed cell
+            away = values - (np.bincount(own, values, count) / observed)[own]
+            sd = np.sqrt(np.bincount(own, away**2, count) / observed)
     separates, errors = (
         np.array([separation.loc[name, f"cluster {r}{more}"] for r in range(count)], dtype=float)
         for more in ("", " stderr")
