@@ -221,7 +221,7 @@ def test_profiles_are_those_of_the_table_most_separating_first(made):
 # --- the least certain rows ------------------------------------------------------------------------------------------
 
 
-def test_rows_in_doubt_come_with_the_next_most_probable_cluster():
+def test_rows_in_doubt_come_with_the_next_most_probable_cluster(tmp_path):
     certainty = [1.0, 0.4, 0.94, 0.96, 0.7, 1.0]
     c = clusterings.made_up(pd.DataFrame({"x": range(6)}, index=[*"abcdef"]), [0, 0, 0, 1, 1, 2], certainty)
     rows = doubtful(c)
@@ -229,6 +229,8 @@ def test_rows_in_doubt_come_with_the_next_most_probable_cluster():
     assert [row.undecided for row in rows] == [True, False, False]
     assert [(row.cluster, row.other) for row in rows] == [(0, 1), (1, 2), (0, 1)]
     assert rows[0].probability == pytest.approx(0.4)
+    c.report(tmp_path / "page.html")
+    assert "of one that is a cluster of its own, that it is alone." in text_of(tmp_path / "page.html")
     assert [row.name for row in doubtful(c, 1)] == ["b"]
     alone = clusterings.made_up(pd.DataFrame({"x": [1.0, 2.0]}), [0, 0], [0.9, 1.0])
     assert doubtful(alone)[0].other is None
@@ -327,6 +329,7 @@ def test_page_of_one_cluster_speaks_of_no_others(tmp_path):
     text = text_of(tmp_path / "page.html")
     assert "Each mark is a row, in two columns." in text
     assert "separate" not in text
+    assert "that it is alone" not in text
     assert "next likely cluster" not in text
 
 

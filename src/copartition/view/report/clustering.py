@@ -85,6 +85,7 @@ def _content(c: ClusteringLike, title: str) -> dict[str, Any]:
         "headline": c.headline,
         "reason": c.reason,
         "clusters": _clusters(c),
+        "alone": bool(np.any(c.sizes == 1)),
         "told": any(distinguishing(c)),
         "shown": SHOWN,
         "pictures": _pictures(c),
