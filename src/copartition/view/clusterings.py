@@ -15,9 +15,10 @@ import numpy as np
 
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.findings import BAD, CAUTION, GOOD, Finding
-from copartition.display import rounded
+from copartition.display import MOST_DIGITS, rounded
 from copartition.extras import MissingPackageError
 from copartition.targets.base import Target
+from copartition.targets.cells import Cells
 from copartition.validation import shorten
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ WEAK = 0.3  # of what its best column separates a cluster, below which a column 
 NEAR, NEAR_OF_ALL = 0.5, 0.2  # of the spread within a cluster, or of all rows, by which a mean near that of all is off
 NARROW, BROAD = 0.6, 1.3  # of the spread of all rows: that within a cluster, from where on it is worth a word
 PLENTY = 1.5  # a share is told as what is there, not as what is lacking, if the latter is not so much clearer
+ENOUGH = 3  # observed cells of a cluster, with fewer of which nothing is said of it in a column
 DOUBTED = 0.95  # certainty from which on a row is not listed as uncertain
 
 
@@ -92,20 +94,20 @@ GRADES = {
     "unbiased": Grade(
         GOOD,
         "Unbiased",
-        "The computation went on for long enough, and that was checked: what is left is random error, which is given "
-        "and shrinks with more effort.",
+        "The computation ran for long enough, and this was checked: only random error is left, which is given and "
+        "shrinks with more effort.",
     ),
     "approximate": Grade(
         CAUTION,
         "Approximate",
-        "Runs from different starting points agree, but within the effort it could not be shown that they went on for "
-        "long enough: probabilities may be off by a little more than their errors say.",
+        "Runs from different starting points agree, but it could not be shown that they ran for long enough: "
+        "probabilities may be off by a little more than their errors say.",
     ),
     "unsettled": Grade(
         BAD,
         "Unsettled",
-        "Runs from different starting points do not agree: this is one of several answers, and its probabilities may "
-        "be far off.",
+        "Runs from different starting points disagree: this is one of several possible answers, and its probabilities "
+        "may be far off.",
     ),
 }
 
@@ -135,10 +137,12 @@ class ColumnProfile:
         Means, rates, or shares of the levels.
     of_all : float64 array (levels or 1)
         The same of all rows.
+    observed : int64 array (clusters)
+        Number of rows of each cluster whose cell was observed.
     sd : float64 array (clusters)
-        Standard deviation within clusters; NaN of categories, and where there is none.
+        Standard deviation of the observed cells of each cluster; NaN of categories, and where there are none.
     spread : float
-        Standard deviation of all rows.
+        Standard deviation of all observed cells; NaN of categories.
     separates, separates_stderr : float64 array (clusters)
         How much the column tells each cluster from the rest.
     """
@@ -147,10 +151,15 @@ class ColumnProfile:
     levels: list[Any]
     mean: np.ndarray
     of_all: np.ndarray
+    observed: np.ndarray
     sd: np.ndarray
     spread: float
     separates: np.ndarray
     separates_stderr: np.ndarray
+
+    def is_known(self, sizes: np.ndarray) -> np.ndarray:
+        """Tell of which clusters enough cells were observed: three, or all of one or two rows."""
+        return np.asarray(self.observed >= np.minimum(ENOUGH, sizes))
 
 
 # What pages, pictures and words share, as long as the clustering is there, which does not change.
@@ -164,48 +173,58 @@ def profile_of(c: ClusteringLike) -> list[ColumnProfile]:
             profile, separation = c.profile(), c.separation()
         except (TypeError, MissingPackageError):  # a network has no columns; without pandas there are no frames
             return []
-        _profiles[c] = [
-            _column(c.sizes, name, profile.xs(name, level="column"), separation) for name in separation.index
-        ]
+        _profiles[c] = [_column(c, name, profile.xs(name, level="column"), separation) for name in separation.index]
     return _profiles[c]
 
 
 def values_of(c: ClusteringLike, column: ColumnProfile) -> np.ndarray:
     """Return a column of numbers or counts of the table itself, NaN where a cell was not observed."""
+    return np.asarray(_cells_of(c, column.name).numbers()[:, 0])
+
+
+def categories_of(c: ClusteringLike, column: ColumnProfile) -> np.ndarray:
+    """Return the places of the cells of a column among its categories, NaN where a cell was not observed."""
+    places = {str(level): float(place) for place, level in enumerate(column.levels)}
+    cells = _cells_of(c, column.name).values(0)
+    return np.array([np.nan if cell is None else places[str(cell)] for cell in cells])
+
+
+def _cells_of(c: ClusteringLike, name: Hashable) -> Cells:
     posterior: Any = c.posterior  # a mixture, as there is a profile
-    cells = posterior.cells
-    place = [cells.label(j) for j in range(cells.shape[1])].index(column.name)
-    return np.asarray(cells.subset([place]).numbers()[:, 0])
+    cells: Cells = posterior.cells
+    return cells.subset([[cells.label(j) for j in range(cells.shape[1])].index(str(name))])
 
 
-def _column(sizes: np.ndarray, name: Hashable, rows: pandas.DataFrame, separation: pandas.DataFrame) -> ColumnProfile:
+def _column(c: ClusteringLike, name: Hashable, rows: pandas.DataFrame, separation: pandas.DataFrame) -> ColumnProfile:
     levels = list(dict.fromkeys(rows.index.get_level_values("category")))
-    shape = len(sizes), len(levels)
-    mean, of_all, sd = (rows[kind].to_numpy(dtype=float).reshape(shape) for kind in ("estimate", "all_rows", "sd"))
-    weights = sizes / sizes.sum()
-    within = np.where(np.isfinite(sd[:, 0]), sd[:, 0], 0.0)
+    count = len(c.sizes)
+    mean, of_all = (rows[kind].to_numpy(dtype=float).reshape(count, len(levels)) for kind in ("estimate", "all_rows"))
+    is_number = levels == [""]
+    cells = _cells_of(c, name)
+    there = ~cells.missing()[:, 0]
+    observed = np.bincount(c.labels[there], minlength=count)
+    sd, spread = np.full(count, np.nan), np.nan
+    if is_number and there.any():
+        own, values = c.labels[there], cells.numbers()[there, 0]
+        spread = float(values.std())
+        with np.errstate(invalid="ignore"):  # nothing is known of clusters without an observed cell
+            away = values - (np.bincount(own, values, count) / observed)[own]
+            sd = np.sqrt(np.bincount(own, away**2, count) / observed)
     separates, errors = (
-        np.array([separation.loc[name, f"cluster {r}{more}"] for r in range(len(sizes))], dtype=float)
+        np.array([separation.loc[name, f"cluster {r}{more}"] for r in range(count)], dtype=float)
         for more in ("", " stderr")
     )
-    return ColumnProfile(
-        name,
-        [] if levels == [""] else levels,
-        mean,
-        of_all[0],
-        sd[:, 0],
-        float(np.sqrt(weights @ (within**2 + (mean[:, 0] - of_all[0, 0]) ** 2))),
-        separates,
-        errors,
-    )
+    return ColumnProfile(name, [] if is_number else levels, mean, of_all[0], observed, sd, spread, separates, errors)
 
 
 def distinguishing(c: ClusteringLike) -> list[str]:
     """Return what distinguishes each cluster from the rest, in words.
 
-    The two or three columns that separate it most: where its mean lies, and that of all rows; or which category is
-    more, or less, frequent than among all rows. Empty where there is one cluster only, or where there are no columns,
-    as of a network, or no pandas to make tables with.
+    The two or three columns that separate it most: its mean, with the standard error of the mean, against that of all
+    rows; or which category is more, or less, frequent than among all rows. A column of which fewer than three cells of
+    the cluster were observed says nothing of it; clusters of one or two rows need all of theirs, and have no standard
+    error. Empty where there is one cluster only, or where there are no columns, as of a network, or no pandas to make
+    tables with.
 
     Parameters
     ----------
@@ -220,37 +239,61 @@ def distinguishing(c: ClusteringLike) -> list[str]:
     >>> import copartition as cp
     >>> data = [[0, 9], [1, 8], [2, 9], [3, 7], [50, 8], [51, 9], [52, 8], [53, 7]]
     >>> distinguishing(cp.cluster(data, cp.Gaussian(noise_sd=2, mean_sd=30), seed=1))
-    ['column 0 low (1, all 26)', 'column 0 high (51, all 26)']
+    ['column 0 is low: 1 ± 1 against 26 in all rows', 'column 0 is high: 51 ± 1 against 26 in all rows']
     """
     count = len(c.sizes)
     columns = profile_of(c) if count > 1 else []
-    return ["; ".join(_in_words(column, r) for column in _telling(columns, r)) for r in range(count)]
+    return [_sentence([_in_words(column, r) for column in _telling(c, columns, r)]) for r in range(count)]
 
 
-def _telling(columns: list[ColumnProfile], r: int) -> list[ColumnProfile]:
-    """Return the columns that separate a cluster most, by more than chance."""
-    sure = [column for column in columns if column.separates[r] > 2.0 * np.nan_to_num(column.separates_stderr[r])]
+def _sentence(parts: list[str]) -> str:
+    """Join what is said of columns; what the numbers are compared with is said once."""
+    return "; ".join([*(f"{part} in all rows" for part in parts[:1]), *parts[1:]])
+
+
+def _telling(c: ClusteringLike, columns: list[ColumnProfile], r: int) -> list[ColumnProfile]:
+    """Return the columns that separate a cluster most, by more than chance, and of which enough was observed."""
+    sure = [
+        column
+        for column in columns
+        if column.is_known(c.sizes)[r] and column.separates[r] > 2.0 * np.nan_to_num(column.separates_stderr[r])
+    ]
     best = sorted(sure, key=lambda column: -column.separates[r])[:SAID]
     return [column for column in best if column.separates[r] >= WEAK * best[0].separates[r]]
 
 
 def _in_words(column: ColumnProfile, r: int) -> str:
+    """Return what is said of a cluster in a column, up to the number of all rows."""
     name = called(column)
     if column.levels:
         level = _telling_level(column.mean[r] - column.of_all)
-        less = "only " if column.mean[r, level] < column.of_all[level] else ""
-        shares = f"{less}{percent(column.mean[r, level])} (all {percent(column.of_all[level])})"
-        return f"{name} {column.levels[level]} {shares}"
+        here, of_all = percent(column.mean[r, level]), percent(column.of_all[level])
+        seldom = "never " if here == "0 %" else "rarely " if column.mean[r, level] < column.of_all[level] else ""
+        return f"{name} is {seldom}{column.levels[level]}: {here} against {of_all}"
     mean, of_all, sd = column.mean[r, 0], column.of_all[0], column.sd[r]
-    numbers = f"{in_digits(mean, column)}, all {in_digits(of_all, column)}"
+    numbers = f"{_with_error(mean, column, r)} against {in_digits(of_all, column)}"
     off = abs(mean - of_all)
-    if not (off < NEAR * sd or off < NEAR_OF_ALL * column.spread):  # also where there is no sd
-        return f"{name} {'high' if mean > of_all else 'low'} ({numbers})"
-    if NARROW * column.spread < sd < BROAD * column.spread:
-        return f"{name} near the average ({numbers})"
-    kind = "scattered" if sd > column.spread else "close together"
-    spreads = f"standard deviation {rounded(sd, sd)}, all {rounded(column.spread, column.spread)}"
-    return f"{name} {kind} ({spreads})"
+    few = column.observed[r] < ENOUGH  # of whose standard deviation nothing is known
+    if not (off < (0.0 if few else NEAR * sd) or off < NEAR_OF_ALL * column.spread):
+        return f"{name} is {'high' if mean > of_all else 'low'}: {numbers}"
+    if few or NARROW * column.spread < sd < BROAD * column.spread:
+        return f"{name} is near the average: {numbers}"
+    kind = "varies much" if sd > column.spread else "varies little"
+    return f"{name} {kind}: standard deviation {rounded(sd, sd)} against {rounded(column.spread, column.spread)}"
+
+
+def _with_error(mean: float, column: ColumnProfile, r: int) -> str:
+    """Return a mean and its standard error, by the observed cells of a cluster."""
+    text, count = in_digits(mean, column), int(column.observed[r])
+    if count < ENOUGH or not column.sd[r] > 0.0:
+        return text
+    error = float(column.sd[r] / np.sqrt(count - 1.0))
+    if "e" in text:
+        return f"{text} ± {error:.1g}"
+    digits = len(text.partition(".")[2])
+    if float(f"{error:.{digits}f}") == 0.0:
+        digits = min(-int(np.floor(np.log10(error))), MOST_DIGITS)
+    return f"{mean:z.{digits}f} ± {error:.{digits}f}"
 
 
 def called(column: ColumnProfile) -> str:

@@ -38,7 +38,7 @@ from copartition.targets.base import Target
 from copartition.view.clusterings import GRADES, ClusteringLike, is_clustering
 from copartition.view.palette import SERIES
 from copartition.view.plots.of_clusterings import clusters
-from copartition.view.report.clustering import cluster_rows, doubtful_rows
+from copartition.view.report.clustering import cluster_rows, doubtful_head, doubtful_rows, members_called
 from copartition.view.report.pictures import svg_of
 from copartition.view.report.tables import ROWS, making_of, members_of, rows_of, unmet_of
 from copartition.view.report.templating import render
@@ -78,6 +78,7 @@ class Shown:
     rows: list[list[str]] = field(default_factory=list)
     folds: list[Fold] = field(default_factory=list)
     picture: str = ""
+    kind: str = ""  # of the table
 
 
 def html_of(thing: Any) -> str | None:
@@ -225,21 +226,25 @@ def _clustering(c: ClusteringLike) -> Shown:
     grade, against = GRADES[c.grade], [finding for finding in c.findings if finding.is_warning]
     rows = [[cell for cell in row if cell is not None] for row in cluster_rows(c, ROWS)]
     more = len(c.sizes) - len(rows)
-    head = ["cluster", "rows", "certainty", "what distinguishes it"][: len(rows[0])]
+    said = "what distinguishes it (means ± standard errors, shares)"
+    head = ["cluster", members_called(c)[1], "certainty", said][: len(rows[0])]
     rows += [[f"… and {more:,} more", *[""] * (len(head) - 1)]] if more else []
-    doubts = Fold(
-        "The least certain rows", ["row", "cluster", "certainty", "or else in", "with probability"], doubtful_rows(c)
-    )
+    doubts = Fold(f"The least certain {members_called(c)[1]}", doubtful_head(c), doubtful_rows(c))
     return Shown(
         f"{grade.word}: {c.headline}",
         grade.level,
-        [c.reason],
+        [grade.meaning],
         against,
         list(dict.fromkeys(finding.advice for finding in against if finding.advice)),
         head=head,
         rows=rows,
-        folds=[*([doubts] if doubts.rows else []), Fold("The model", said=[*c.assumptions, *c.kinds, *c.notes])],
+        folds=[
+            *([doubts] if doubts.rows else []),
+            Fold("The model and the columns", said=[*c.assumptions, *c.kinds, *c.notes]),
+            Fold("Why this grade", said=[c.reason]),
+        ],
         picture=_picture(c),
+        kind="clusters",
     )
 
 

@@ -36,6 +36,25 @@ DARK_PAGE = {
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
+def shades(ax: Any) -> Any:
+    """Return a colour map from nothing to ink, so that a table of numbers has the background of what it is drawn on.
+
+    On dark axes ink is light. Pages, whose axes have no colour of their own, see to that themselves.
+    """
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    ink = to_rgb(PAPER if is_dark(ax) else INK)
+    return LinearSegmentedColormap.from_list("shades", [(*ink, 0.0), (*ink, 1.0)])
+
+
+def is_dark(ax: Any) -> bool:
+    """Tell whether axes have a dark colour."""
+    from matplotlib.colors import to_rgba
+
+    red, green, blue, opacity = to_rgba(ax.get_facecolor())
+    return bool(opacity > 0.5 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5)
+
+
 def color_of(number: int) -> str:
     """Return the colour of a series: no two have the same.
 

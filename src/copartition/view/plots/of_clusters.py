@@ -11,7 +11,7 @@ from copartition.results import Replicates
 from copartition.validation import integer, shorten
 from copartition.view import axes
 from copartition.view.axes import axes_for, labelled
-from copartition.view.palette import ACCENT, INK, MUTED
+from copartition.view.palette import ACCENT, INK, MUTED, PAPER, is_dark, shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def co_clustering(e: Replicates | Consensus, *, ax: Axes | None = None, consensu
     ends = [*(np.flatnonzero(np.diff(sorted_labels)) + 1), len(order)]
     image = ax.imshow(
         np.clip(_ordered(found), 0, 1),
-        cmap="Greys",
+        cmap=shades(ax),
         vmin=0,
         vmax=1,
         interpolation="nearest",
@@ -139,7 +139,7 @@ def memberships(e: Replicates, *, ax: Axes | None = None) -> Axes:
     own = table[np.arange(len(labels)), labels]
     order = np.lexsort((-own, labels))
     ax = axes_for(ax)
-    style: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
+    style: dict[str, Any] = {"cmap": shades(ax), "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
     image = ax.imshow(np.clip(table[order], 0, 1), **style)
     ax.figure.colorbar(image, ax=ax, label="share of the cluster that is with the point", shrink=0.9)
     for end in np.flatnonzero(np.diff(labels[order])):
@@ -171,12 +171,13 @@ def cluster_matrix(e: Replicates, name: str = "block_matrix", *, ax: Axes | None
         table[a, b] = table[b, a] = np.clip(part.mean, 0, 1)
     ax = axes_for(ax, (4.6, 3.8))
     top = 1.0 if name != "block_matrix" else float(table.max())
-    image = ax.imshow(table, cmap="Greys", vmin=0, vmax=top, interpolation="nearest")
+    image = ax.imshow(table, cmap=shades(ax), vmin=0, vmax=top, interpolation="nearest")
     ax.figure.colorbar(image, ax=ax, label=MATRICES[name], shrink=0.9)
     if count <= NUMBERED:
         ax.set(xticks=range(count), yticks=range(count))
+        on_shade, on_paper = (INK, PAPER) if is_dark(ax) else (PAPER, INK)
         for (i, j), value in np.ndenumerate(table):
-            color = "white" if value > 0.55 * top else INK
+            color = on_shade if value > 0.55 * top else on_paper
             ax.text(j, i, f"{value:.2g}" if value < 10 else f"{value:,.0f}", ha="center", va="center", color=color,
                     fontsize="small" if count <= 8 else "xx-small")  # fmt: skip
     return labelled(ax, "cluster", "cluster")

@@ -93,6 +93,8 @@ def n_clusters(
 ) -> Axes:
     """Draw the posterior probabilities of the number of clusters with their intervals, and those of the prior.
 
+    Numbers lie where they are: between 4 and 40 there is a gap.
+
     Parameters
     ----------
     e : Replicates or Clustering
@@ -110,8 +112,9 @@ def n_clusters(
         distribution = prior_n_clusters(posterior.prior, posterior.n_points)
     if not isinstance(e, Replicates):
         numbers, mean, ends = _numbers_of(check_clustering(e), level)
-        ax = draw_bars(axes_for(ax), [str(k) for k in numbers], mean, ends, level, shares=True)
-        before = None if distribution is None else distribution[numbers]
+        ax = draw_bars(axes_for(ax), [str(k) for k in numbers], mean, ends, level, shares=True, numbers=numbers)
+        places = np.arange(numbers[0], numbers[-1] + 1)
+        before = None if distribution is None else np.array([distribution[k] for k in places if k < len(distribution)])
     else:
         distributions = [part for part in e.parts() if part.functionals[0]["name"].startswith("n_clusters(")]
         if len(distributions) != 1:
@@ -122,8 +125,9 @@ def n_clusters(
         ax = bars(distributions[0], ax=ax, level=level, names=[*[str(k) for k in range(1, most + 1)], f"> {most}"])
         before = None if distribution is None else np.append(distribution[1 : most + 1], distribution[most + 1 :].sum())
         before = None if before is None else np.pad(before, (0, most + 1 - len(before)))
+        places = np.arange(1, most + 2)
     if before is not None:
-        ax.plot(np.arange(1, len(before) + 1), before, "o--", color=ACCENT, markersize=4, label="prior")
+        ax.plot(places[: len(before)], before, "o--", color=ACCENT, markersize=4, label="prior")
         ax.legend(frameon=False)
     return labelled(ax, "number of clusters", "probability")
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 STRETCHES = 60  # dots of a line
 DECADE = 10.0
+TICKED = 15  # whole numbers that have a tick each
+THIN = 60  # whole numbers on an axis from which on bars would be too thin
 
 
 def running(e: Replicates, component: int = 0, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
@@ -126,21 +128,46 @@ def bars(e: Replicates, *, ax: Axes | None = None, level: float = 0.95, names: S
 
 
 def draw_bars(
-    ax: Axes, names: Sequence[str], mean: np.ndarray, ends: tuple[np.ndarray, np.ndarray], level: float, shares: bool
+    ax: Axes,
+    names: Sequence[str],
+    mean: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
+    level: float,
+    shares: bool,
+    numbers: Sequence[int] | None = None,
 ) -> Axes:
-    """Draw bars at 1, 2, ... with intervals; of shares that go above 1 a line where they should end."""
+    """Draw bars at 1, 2, ... with intervals, or at given numbers; of shares above 1 a line where they should end."""
     low, high = ends
-    places = np.arange(1, len(names) + 1)
+    places = np.arange(1, len(names) + 1) if numbers is None else np.asarray(numbers)
     ax.bar(places, mean, color=MUTED, alpha=0.6, width=0.7, label="posterior")
     label = f"{100 * level:g} % interval" if np.isfinite(low).all() else ""
     ax.vlines(places, low, high, color=INK, lw=1.4, label=label)
-    turn = 30 if max(map(len, names)) > 40 / len(names) else 0
-    ax.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", parse_math=False)
+    if numbers is not None:
+        whole_numbers(ax, places)
+    else:
+        turn = 30 if max(map(len, names)) > 40 / len(names) else 0
+        ax.set_xticks(places, names, rotation=turn, ha="right" if turn else "center", parse_math=False)
     ax.set_ylim(*range_of(mean, low, high))
     if shares and max(mean.max(), np.nanmax(high, initial=0.0)) > 1.0 + OUTSIDE:
         ax.axhline(1.0, color=MUTED, lw=0.8, linestyle=":")
     ax.legend(frameon=False)
     return ax
+
+
+def whole_numbers(ax: Axes, numbers: np.ndarray) -> None:
+    """Make the axis one of whole numbers, with a place for those between: each has a tick, or some of many."""
+    from matplotlib.ticker import MaxNLocator
+
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first < TICKED:
+        ax.set_xticks(range(first, last + 1), [f"{k:,}" for k in range(first, last + 1)])
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+    for patch in ax.patches if last - first > THIN else []:  # a bar must still be seen
+        patch.set(edgecolor=MUTED, linewidth=1.5)
+    margin = max(0.7, 0.03 * (last - first))
+    ax.set_xlim(max(first - margin, 0.3), last + margin)  # there are no fewer than one
 
 
 def range_of(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
