@@ -251,9 +251,70 @@ def test_names_and_dates_are_no_categories(tmp_path, cells, kind):
 def test_row_numbers_are_nothing_to_cluster_by(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("\n".join(["id,x", *[f"{i + 1},{i % 7}.5" for i in range(12)]]))
-    assert datasets.read_kinds(path).notes == ["left out: id (row numbers)"]
+    found = datasets.read_kinds(path)
+    assert found.notes == [
+        "left out: id (row numbers; --as id=number (in Python kinds={'id': 'number'}) clusters by them)"
+    ]
+    assert found.names == list(range(1, 13))
     assert datasets.read_columns(path).left_out == ["id"]
     assert datasets.read_table(path, ["id"])[:, 0].tolist() == list(range(1, 13))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("where", [0, 1])
+def test_row_numbers_in_any_order_and_any_column_are_what_rows_go_by(first, where):
+    numbers = first + np.random.default_rng(1).permutation(30)
+    columns = {"x": np.arange(30) ** 2 / 7, "y": np.arange(30) ** 3 / 7}
+    frame = pd.DataFrame(columns)
+    frame.insert(where, "who", numbers)
+    found = datasets.recognise(frame)
+    assert found.left_out == ["who"]
+    assert found.names == numbers.tolist()
+    assert kinds_of(datasets.recognise(frame, kinds={"who": "number"}))["who"] == "number"
+    named = datasets.recognise(frame.set_index(pd.Index([f"r{i}" for i in range(30)])))
+    assert named.names == [f"r{i}" for i in range(30)]
+    twice = frame.assign(who=np.r_[numbers[:-1], numbers[0]])
+    assert kinds_of(datasets.recognise(twice))["who"] == "count"
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "is_told"),
+    [
+        ("code", range(1001, 1031), True),
+        ("patient_id", range(1000, 1090, 3), True),
+        ("plasmid", range(1000, 1090, 3), False),
+        ("patient_id", [1000, *range(1000, 1029)], False),
+    ],
+)
+def test_what_may_be_names_of_rows_is_told(name, numbers, is_told):
+    frame = pd.DataFrame({name: list(numbers), "x": np.arange(30) ** 2 / 7})
+    said = f"{name} has another whole number in every row; if it names the rows, --id {name} (in Python data.set_index"
+    notes = datasets.recognise(frame).notes
+    assert any(note.startswith(said) for note in notes) == is_told
+    assert datasets.recognise(frame, kinds={name: "number"}).notes == []
+
+
+def test_in_a_table_of_counts_few_values_are_counts_too():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"s{j}": rng.poisson(1 + j, 70) for j in range(5)})
+    frame["rare"], frame["some"] = rng.integers(0, 2, 70), rng.integers(2, 5, 70)
+    frame["altitude"], frame["year"] = rng.normal(size=70), rng.integers(2019, 2021, 70)
+    frame["wet"] = rng.integers(0, 2, 70).astype(bool)
+    found = datasets.recognise(frame)
+    kinds = kinds_of(found)
+    assert {name for name, kind in kinds.items() if kind == "count"} == {*[f"s{j}" for j in range(5)], "rare", "some"}
+    assert (kinds["altitude"], kinds["year"], kinds["wet"]) == ("number", "category", "binary")
+    assert found.notes == [
+        "rare and some are taken for counts, as most columns of numbers are; --as rare=binary (in Python "
+        "kinds={'rare': 'binary'}) takes rare for what it would be alone"
+    ]
+    assert found.columns[5].cells == frame["rare"].tolist()
+    asked = datasets.recognise(frame, kinds={"rare": "binary"})
+    assert kinds_of(asked)["rare"] == "binary"
+    few = kinds_of(datasets.recognise(frame.drop(columns="s0")))  # four columns of counts make no table of counts
+    assert (few["rare"], few["some"]) == ("binary", "category")
+    mixed = frame.assign(**{f"x{j}": rng.normal(size=70) for j in range(6)})
+    assert kinds_of(datasets.recognise(mixed))["rare"] == "binary"
 
 
 def test_spoilt_cells_and_what_is_left_out_on_the_command_line(tmp_path):

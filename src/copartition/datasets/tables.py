@@ -464,10 +464,21 @@ def why_row_names(cells: list[Any], names: list[str]) -> str:
         return "it has no name"
     if 2 * len(numbers) < len(seen):
         return "text"
-    in_order = [float(i) for i in range(len(cells))]
-    if len(names) > 1 and len(cells) >= ROW_NUMBERS and numbers in (in_order, [i + 1 for i in in_order]):
-        return "row numbers"
-    return ""
+    return "row numbers" if len(names) > 1 and are_row_numbers(numbers, len(cells)) else ""
+
+
+def are_row_numbers(numbers: Sequence[float], count: int) -> bool:
+    """Tell whether the cells of a column, of ten or more, are 0, 1, 2, ... or 1, 2, 3, ..., in any order.
+
+    Examples
+    --------
+    >>> are_row_numbers([3, 1, 2, 5, 4, 6, 10, 9, 8, 7], 10)
+    True
+    """
+    if count < ROW_NUMBERS or len(numbers) != count or min(numbers) not in (0, 1):
+        return False
+    first = int(min(numbers))
+    return max(numbers) == first + count - 1 and set(numbers) == set(range(first, first + count))
 
 
 def numbers_of(cells: Sequence[Any], name: str, file: Path | None) -> list[float]:
