@@ -239,7 +239,18 @@ def test_wrong_options_are_one_sentence_and_nothing_is_run(birds, monkeypatch, t
     assert message in errors[0]
     assert "Traceback" not in done.output
     assert "choosing" not in done.output
+    assert "columns to cluster by" not in done.output  # no table before an error of an option
     assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_a_file_are_not_written_over(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["cluster", "copartition_cluster"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = call(tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--component", "diagonal", *QUICK)
+    assert done.exit_code == 0, done.output
+    assert f"Wrote {tmp_path / 'o.csv'}. Columns beside the data are called copartition_cluster_2 for" in done.output
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "o.csv")[list(frame)], frame)
 
 
 def test_data_are_not_written_over(birds):
@@ -259,6 +270,9 @@ def test_no_data_and_files_that_are_none(tmp_path):
     done = call(tmp_path / "none.csv")
     assert done.exit_code == 2
     assert done.output == f"Error: There is no file {str(tmp_path / 'none.csv')!r}.\n"
+    assert call(tmp_path).output == f"Error: {str(tmp_path)!r} is a folder; give a file in it.\n"
+    (tmp_path / "empty.csv").write_text("")
+    assert call(tmp_path / "empty.csv").output == f"Error: {str(tmp_path / 'empty.csv')!r} is empty.\n"
     (tmp_path / "same.csv").write_text("x,y\n" + "1,2\n" * 12)
     done = call(tmp_path / "same.csv")
     assert done.exit_code == 2

@@ -476,6 +476,58 @@ def test_columns_go_by_their_names():
         cp.cluster(pandas.DataFrame(EASY, columns=["x", "x"]))
 
 
+@pytest.mark.parametrize(
+    ("data", "arguments", "message"),
+    [
+        (EASY[:1], {}, "data must have at least two rows, a row a point, got 1"),
+        ("t.csv", {}, "data must be a data frame or an array, a row a point, got 't.csv'; if that is a file, read it"),
+        (
+            np.column_stack([EASY, EASY.sum(axis=1)]),
+            {"component": "full"},
+            "component must be 'diagonal' for these data",
+        ),
+        (
+            EASY[:3] @ np.ones((2, 5)) + np.eye(3, 5),
+            {"component": "tied"},
+            "covariance of 5 columns and 3 rows is sing",
+        ),
+        (EASY * 1e300, {}, "column '0' has values from .*e\\+300 to .*, whose variance is too large to be held"),
+        (EASY, {"known": [-1] * 49}, "known must have an entry for each of the 50 points, got 49 entries"),
+        (EASY, {"known": [0.5] * 50}, "known must hold whole numbers or words, .* got 0.5"),
+    ],
+)
+def test_tables_that_cannot_be_clustered(data, arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        cp.cluster(data, **arguments)
+
+
+def test_known_clusters_of_other_rows_are_refused():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY, columns=["x", "y"])
+    with pytest.raises(ValueError, match="known must have the index of data, in the same order, got another"):
+        cp.cluster(table, known=pandas.Series(-1, index=range(1, 51)))
+
+
+def test_columns_of_which_one_is_a_sum_of_others_are_taken_for_independent():
+    c = cp.cluster(np.column_stack([EASY, EASY.sum(axis=1)]), seed=1, effort=LITTLE)
+    assert "of rank 2, so that columns are taken for independent" in c.notes[0]
+
+
+def test_columns_of_the_data_keep_their_names():
+    pandas = pytest.importorskip("pandas")
+    names = ["cluster", "copartition_cluster"]
+    table = pandas.DataFrame(EASY, columns=names)
+    expected = [*names, "copartition_cluster_2", "certainty", "undecided", "probability_0", "probability_1"]
+    for data in (table, recognise(table)):
+        c = cp.cluster(data, "diagonal", seed=1, effort=LITTLE)
+        frame = c.to_frame()
+        assert frame.columns.tolist() == expected
+        assert np.array_equal(frame[names].to_numpy(), EASY)
+        assert c.notes == [
+            "columns beside the data are called copartition_cluster_2 for cluster, because these names are taken"
+        ]
+
+
 def test_a_handful_of_rows_has_an_answer():
     c = cp.cluster([[0.1, 2.5, 0.3], [5.1, 2.7, 0.4], [5.3, 2.2, 0.9]], seed=1, effort=LITTLE)
     assert len(c.labels) == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -521,9 +522,22 @@ def test_arrays_go_by_numbers():
         (pd.DataFrame({"x": []}), ValueError, "data must have at least one row and one column"),
         (np.zeros((2, 2, 2)), ValueError, "data must be a table of rows and columns, got shape"),
         (np.zeros((2, 2)) + 1j, ValueError, "got cells of type complex128"),
-        ("table.csv", TypeError, "data must be a data frame or an array, a row a point, got str"),
+        (
+            "table.csv",
+            TypeError,
+            r"a row a point, got 'table.csv'; if that is a file, .* pandas.read_csv for instance, or run",
+        ),
+        (Path("table.csv"), TypeError, "a row a point, got 'table.csv'; if that is a file, read it first"),
+        (iter([1.5]), TypeError, "a row a point, got list_iterator"),
+        ({1.5, 2.5}, TypeError, "a row a point, got set"),
+        ([{"x": 1}], TypeError, r"a row a point, got a list of dicts; pandas.DataFrame\(data\) may be meant"),
+        (
+            [[10**400, 1.5], [2.5, 1.0], [1.5, 2.0], [2.0, 3.5]],
+            ValueError,
+            r"row 0, column '0': .*, got '10+\.\.\.; mend",
+        ),
         (None, TypeError, "data must be a data frame or an array, a row a point, got NoneType"),
-        ({"x": [1]}, TypeError, "data must be a data frame or an array, a row a point, got dict"),
+        ({"x": [1]}, TypeError, "data must be a data frame or an array, a row a point, got a dict; pandas.Data"),
         (np.ones((12, 1)), ValueError, r"data has no column to cluster by; left out: 0 \(the same in every row\)"),
     ],
 )

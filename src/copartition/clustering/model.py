@@ -10,6 +10,8 @@ import numpy as np
 from copartition.datasets.kinds import BINARY, CATEGORY, COUNT, NUMBER, Column, Kinds
 from copartition.targets.cells import Cells
 from copartition.targets.columns import Columns
+from copartition.targets.data_prior import means_of, variances_of
+from copartition.targets.data_prior import why_singular as of_correlation
 from copartition.targets.discrete import Bernoulli, Categorical, Poisson
 from copartition.targets.distributions import LogUniform
 from copartition.targets.mixture import Component, Mixture
@@ -53,6 +55,17 @@ def is_complete(column: Column) -> bool:
 def complete_numbers(columns: Sequence[Column]) -> list[int]:
     """Return the places of the columns of numbers that lack no cell: those whose covariances can be told."""
     return [j for j, column in enumerate(columns) if column.kind == NUMBER and is_complete(column)]
+
+
+def why_singular(columns: Sequence[Column]) -> str:
+    """Return that the covariance of columns of numbers is singular, in words; nothing where it is not."""
+    places = complete_numbers(columns)
+    if len(places) < 2:
+        return ""
+    cells = table_of([columns[j] for j in places])
+    data = cells.numbers()
+    standard = (data - means_of(data, cells)) / np.sqrt(variances_of(data, cells))
+    return of_correlation(standard.T @ standard / (len(data) - 1), len(data))
 
 
 def component_for(columns: Sequence[Column], name: str) -> Component:

@@ -17,6 +17,7 @@ import numpy as np
 
 from copartition.datasets.text import text_of
 from copartition.extras import needed
+from copartition.validation import shorten
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})  # words for a cell that was not observed
 ENDINGS = ".csv, .tsv, .txt (also with .gz), .npy, .parquet or .xlsx"
@@ -310,6 +311,8 @@ def read_raw(path: str | Path, missing: Collection[str] = ()) -> Raw:
         Further words for a cell that was not observed.
     """
     file = Path(path)
+    if file.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder; give a file in it.")
     if not file.is_file():
         raise ValueError(f"There is no file {str(path)!r}.")
     raw = _read(file)
@@ -510,7 +513,7 @@ def complaint(cells: Sequence[Any], name: str, is_file: bool = True) -> str:
     as_in = f", as in {good} of {len(seen)} cells" if good >= max(3, len(odd)) else ""
     if not is_file:
         return (
-            f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing (None; "
+            f"expected a number{as_in}, got {shorten(odd[0])}; mend the cell, let it be missing (None; "
             "pandas.to_numeric(column, errors='coerce') does that), or say that these are categories "
             "(column.astype('category'))."
         )
@@ -519,7 +522,7 @@ def complaint(cells: Sequence[Any], name: str, is_file: bool = True) -> str:
     option = f"--missing {listed!r}, in Python " if listed else "in Python "
     more = f" and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
     return (
-        f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing ({option}"
+        f"expected a number{as_in}, got {shorten(odd[0])}; mend the cell, let it be missing ({option}"
         f"missing={words[:MOST_WORDS]!r}{more}), or say what the column is (--as {name}=category, in Python "
         f"kinds={{{name!r}: 'category'}}; skip leaves it out)."
     )
