@@ -195,8 +195,11 @@ def test_cells_of_annotated_data(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--id", "species"], "--id must be a column with different names in all rows, got 'Adelie' in rows 1 and 3 "),
-        (["--id", "island"], "--id must be a column with a name in every row, got none in 'island', row 8."),
+        (
+            ["--id", "species"],
+            "--id must be a column with different names in all rows, got 'Adelie' in line 2 and line 4 ",
+        ),
+        (["--id", "island"], "--id must be a column with a name in every row, got none in 'island', line 9."),
         (["--id", "nobody"], "has no column 'nobody'; it has name, species"),
         (["--drop", "nobody"], "has no column 'nobody'; it has name, species"),
         (["--drop", ""], "--drop must be one or more, with commas between, got ''."),
@@ -207,7 +210,7 @@ def test_cells_of_annotated_data(tmp_path):
         (["--as", "eggs"], "--as must be COLUMN=KIND, KIND one of number, count"),
         (["--columns", "when"], "expected numbers or categories, got dates or times such as '2020-01-1'"),
         (["--missing", ""], "--missing must be one or more, with commas between, got ''."),
-        ([], "row 6, column 'bill': expected a number, as in 59 of 60 cells, got '?'; mend the cell"),
+        ([], "line 7, column 'bill': expected a number, as in 59 of 60 cells, got '?'; mend the cell"),
         (
             ["--component", "round"],
             "--component must be 'auto', 'full', 'tied', 'diagonal' or a Component, got 'round'",

@@ -459,6 +459,67 @@ def test_known_clusters_are_those_of_the_answer():
         assert all(one.labels[0] != one.labels[1] for one in c.alternatives(3))
 
 
+@pytest.fixture(scope="module")
+def mixed():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY, [f"r{i}" for i in range(50)], ["x", "y"])
+    table["group"] = pandas.Series(["a", None, "b", "a", "b"] * 10, table.index, dtype=object)
+    return cp.cluster(table.assign(n=[0, 1, 3, 2, 4] * 10), "diagonal", seed=1, effort=LITTLE), table.assign(n=1)
+
+
+@pytest.mark.parametrize("what", ["predict", "predict_proba", "score_samples"])
+def test_columns_of_new_rows_go_by_name_in_any_order(mixed, what):
+    c, table = mixed
+    ask = getattr(c, what)
+    expected = ask(table)
+    assert np.array_equal(ask(table.assign(more=1.5)[["n", "more", "group", "y", "x"]]), expected)
+    assert np.array_equal(ask(table.to_numpy()), expected)
+    for rows, message in (
+        (table.drop(columns="y"), "rows must have one column 'y'; it has x, group, n"),
+        (table.to_numpy()[:, :3], r"rows must have the 4 column\(s\) of the data, got shape \(50, 3\)"),
+        (table.iloc[0], r"rows must be a table with the 4 columns of the data, .* got shape \(4,\); \[rows\] makes"),
+        (table.assign(group="c"), "rows must have the categories 'a', 'b' in column 'group', got 'c' in row 'r0'"),
+        (table.assign(n=-1), "rows must be counts 0, 1, ... in column 'n' for Poisson, got -1 in row 'r0'"),
+        (table.assign(x=np.inf), "rows, row 'r0', column 'x': expected a finite number"),
+        (
+            table.assign(x=np.nan, y=np.nan, group=None, n=None)[1:],
+            "an observed cell in every row, got none in row 'r1'",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask(rows)
+
+
+def test_new_rows_of_a_component_of_ones_own_go_by_name():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY, columns=["x", "y"])
+    c = cp.cluster(table, cp.NormalInverseGamma(), seed=1, effort=LITTLE)
+    assert np.array_equal(c.predict(table[["y", "x"]]), c.predict(table))
+    with pytest.raises(ValueError, match="rows must have one column 'y'; it has x"):
+        c.predict(table[["x"]])
+
+
+def test_cells_that_are_none_are_missing(mixed):
+    c, _ = mixed
+    assert c.kinds[2] == "group: 2 categories, 10 missing"
+    filled = c.impute()
+    assert filled.index.tolist() == [(f"r{i}", "group") for i in range(1, 50, 5)]
+    assert set(filled["value"]) <= {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("index", "row"),
+    [(None, "row 3"), (list("abcdefgh"), "row 'd'"), (range(10, 18), "row 13"), ([0] * 8, "row number 3")],
+)
+@pytest.mark.parametrize("component", ["auto", cp.NormalInverseGamma()])
+def test_rows_are_called_in_errors_what_the_index_calls_them(index, row, component):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY[:8].copy(), index)
+    table.iloc[3] = np.nan
+    with pytest.raises(ValueError, match=f"got none in {row}; leave it out"):
+        cp.cluster(table, component)
+
+
 def test_rows_too_far_away_for_numbers_belong_nowhere(easy):
     assert easy.predict_proba([[1e200, 0.0], [-1e300, 1e300]]).tolist() == [[0.0, 0.0, 1.0]] * 2
     assert np.all(easy.score_samples([[1e200, 0.0]]) < -1e3)

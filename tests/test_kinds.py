@@ -147,7 +147,7 @@ def test_the_model_of_a_mixed_table_is_the_one_a_person_would_write(table):
 )
 def test_options_choose_component_and_prior(table, given, component, prior):
     if component is None:  # one column only, of which a row lacks its cell
-        with pytest.raises(ValueError, match="must have an observed cell in every row, got none in row 6"):
+        with pytest.raises(ValueError, match="must have an observed cell in every row, got none in line 7"):
             posterior_of(options(table, **given))
         return
     posterior = posterior_of(options(table, **given))
@@ -196,7 +196,7 @@ NUMBERS = [f"{i / 3:.3f}" for i in range(200)]
 def test_a_spoilt_cell_makes_no_categories(tmp_path, cells, row, said):
     """A column of numbers with one cell ``?`` was a column of 200 categories."""
     path = write_column(tmp_path, cells)
-    with pytest.raises(ValueError, match=f"table.csv', row {row}, column 'column': expected a number") as caught:
+    with pytest.raises(ValueError, match=f"table.csv', line {row + 1}, column 'column': expected a number") as caught:
         datasets.read_kinds(path)
     assert said in str(caught.value)
     word = next(cell for cell in cells if cell and said.endswith(f"got {cell!r}"))
@@ -204,7 +204,7 @@ def test_a_spoilt_cell_makes_no_categories(tmp_path, cells, row, said):
     assert found.kind != "category"
     assert found.n_missing == sum(cell in ("", word) for cell in cells)
     assert datasets.read_kinds(path, kinds={"column": "category"}).columns[1].kind == "category"
-    with pytest.raises(ValueError, match=f"row {row}, column 'column': expected a number"):
+    with pytest.raises(ValueError, match=f"line {row + 1}, column 'column': expected a number"):
         datasets.read_columns(path)
     assert np.isnan(datasets.read_table(path, missing=[word])[row - 1, 1])
 
@@ -231,7 +231,7 @@ def test_names_and_dates_are_no_categories(tmp_path, cells, kind):
     path = write_column(tmp_path, cells)
     if kind == "refused":
         with pytest.raises(
-            ValueError, match="row 3, column 'column': expected a number, as in 20 of 40 cells, got 'x'"
+            ValueError, match="line 4, column 'column': expected a number, as in 20 of 40 cells, got 'x'"
         ):
             datasets.read_kinds(path)
         return
@@ -329,7 +329,7 @@ def test_spoilt_cells_and_what_is_left_out_on_the_command_line(tmp_path):
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 2
     assert done.output == (
-        f"Error: {str(path)!r}, row 8, column 'power': expected a number, as in 39 of 40 cells, got '?'; mend the "
+        f"Error: {str(path)!r}, line 9, column 'power': expected a number, as in 39 of 40 cells, got '?'; mend the "
         "cell, let it be missing (--missing '?', in Python missing=['?']), or say what the column is (--as "
         "power=category, in Python kinds={'power': 'category'}; skip leaves it out).\n"
     )
@@ -367,7 +367,9 @@ def test_many_words_for_missing_cells_make_no_categories(tmp_path):
     """Four words in 15 % of the cells made 170 categories."""
     words = ["?", "-", "unknown", "n.a."]
     cells = [words[i // 7 % 4] if i % 7 == 0 else cell for i, cell in enumerate(NUMBERS)]
-    with pytest.raises(ValueError, match="row 1, column 'column': expected a number, as in 171 of 200 cells") as caught:
+    with pytest.raises(
+        ValueError, match="line 2, column 'column': expected a number, as in 171 of 200 cells"
+    ) as caught:
         datasets.read_kinds(write_column(tmp_path, cells))
     assert "(--missing '?,-,unknown,n.a.', in Python missing=['?', '-', 'unknown', 'n.a.'])" in str(caught.value)
     assert datasets.read_kinds(write_column(tmp_path, cells), missing=words).columns[1].n_missing == 29
@@ -548,7 +550,7 @@ def test_tables_in_memory_that_are_refused(data, error, message):
 
 def test_infinite_cells_of_files_are_refused_with_their_place(tmp_path):
     path = write_column(tmp_path, ["1.5", "inf", "2"])
-    with pytest.raises(ValueError, match=r"table.csv', row 2, column 'column': expected a finite number.* got inf"):
+    with pytest.raises(ValueError, match=r"table.csv', line 3, column 'column': expected a finite number.* got inf"):
         datasets.read_kinds(path)
 
 

@@ -23,6 +23,7 @@ from copartition.clustering.call import check_arguments
 from copartition.datasets.kinds import kinds_in
 from copartition.datasets.tables import is_missing, position_of, positions_of, read_raw, source_of, without
 from copartition.targets.cells import kept_names
+from copartition.validation import RowTitles
 from copartition.view.export import write_columns
 
 COLUMNS = {"faithful": ["eruptions", "waiting"], "galaxies": ["velocity"]}  # of the examples
@@ -280,7 +281,7 @@ def _read_table(options: dict[str, Any]) -> Asked:
         place = position_of(options["id_column"], names, file)
         if place in out:
             raise ValueError(f"--id and --drop must name different columns, got {options['id_column']!r} twice.")
-        rows = _names_in([row[place] for row in raw.rows], options["id_column"])
+        rows = _names_in([row[place] for row in raw.rows], options["id_column"], raw.titles)
         out[place] = "--id"
     if wanted is not None:
         both = set(positions_of(wanted, names, file)) & set(out)
@@ -315,18 +316,18 @@ def _said_of_id(note: str, name: str) -> str:
     return f"left out: {name} (names of the rows)" if note == f"left out: {name} (as asked)" else note
 
 
-def _names_in(cells: Sequence[Any], column: str) -> list[Any]:
+def _names_in(cells: Sequence[Any], column: str, titles: RowTitles) -> list[Any]:
     """Return the names of rows; refuse two that are the same, and none."""
     texts = ["" if is_missing(cell) else str(cell).strip() for cell in cells]
     if "" in texts:
-        row = texts.index("") + 1
-        raise ValueError(f"--id must be a column with a name in every row, got none in {column!r}, row {row}.")
+        place = titles.title(texts.index(""))
+        raise ValueError(f"--id must be a column with a name in every row, got none in {column!r}, {place}.")
     first: dict[str, int] = {}
     for row, name in enumerate(texts):
         if first.setdefault(name, row) != row:
             raise ValueError(
-                f"--id must be a column with different names in all rows, got {name!r} in rows {first[name] + 1} and "
-                f"{row + 1} of {column!r}."
+                f"--id must be a column with different names in all rows, got {name!r} in "
+                f"{titles.title(first[name])} and {titles.title(row)} of {column!r}."
             )
     return texts
 

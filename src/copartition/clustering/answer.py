@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,7 +235,8 @@ class Clustering(Displayed):
         Parameters
         ----------
         rows : data frame or array
-            With the columns of the data. Cells may be missing.
+            With the columns of the data: in a data frame by their names, in any order. Cells may be missing, but not
+            all of a row.
         """
         best = np.argmax(self.predict_proba(rows), axis=1)
         return np.where(best == len(self.sizes), -1, best)
@@ -276,11 +277,27 @@ class Clustering(Displayed):
             return predicting.log_densities(self.draws, self._rows(rows))
 
     def _rows(self, rows: Any) -> Cells:
+        """Return new rows with the columns of the data, found by their names; of arrays by their places."""
+        cells = self._columns_of(rows)
+        for row in np.flatnonzero(cells.missing().all(axis=1)):
+            raise ValueError(
+                f"rows must have an observed cell in every row, got none in {cells.row_title(int(row))}; leave it out: "
+                "nothing is known of where it belongs."
+            )
+        return cells
+
+    def _columns_of(self, rows: Any) -> Cells:
         if self.recognised is not None:
-            return table_of(recognise(rows, known=self.recognised, column_names=self._titles(rows)).columns)
+            found = recognise(rows, known=self.recognised, column_names=self._titles(rows))
+            return table_of(found.columns, titles=found.titles)
         mixture: Any = self.posterior
         cells, known = cells_of(rows, "rows"), mixture.cells
         if cells.keys is not None and known.keys is not None:
+            for name in known.keys:
+                if str(name) not in (cells.names or []):
+                    raise ValueError(
+                        f"rows must have one column {name!r}; it has {', '.join((cells.names or [])[:10])}."
+                    )
             return cells.subset([cells.position(name) for name in known.keys])
         if cells.shape[1] != known.shape[1]:
             raise ValueError(f"rows must have the {known.shape[1]} column(s) of the data, got shape {np.shape(rows)}.")
@@ -288,9 +305,16 @@ class Clustering(Displayed):
 
     def _titles(self, rows: Any) -> list[str] | None:
         """Return what the columns of new rows are called, where these are an array: as those of the data by place."""
-        if hasattr(rows, "columns") or np.ndim(rows) != 2 or self.recognised is None:
+        if hasattr(rows, "columns") or self.recognised is None:
             return None
         used = [column.name for column in self.recognised.columns]
+        if np.ndim(rows) == 1 and len(used) > 1 and not isinstance(rows, str | Mapping):
+            raise ValueError(
+                f"rows must be a table with the {len(used)} columns of the data, a row a point, got shape "
+                f"{np.shape(rows)}; [rows] makes a table of one row."
+            )
+        if np.ndim(rows) != 2:
+            return None
         columns, width = getattr(self.given, "columns", None), np.shape(rows)[1]
         every = None if columns is None or isinstance(self.given, Kinds) else [str(name) for name in columns]
         if every is None and not isinstance(self.given, Kinds):
@@ -459,6 +483,8 @@ class Clustering(Displayed):
     def _unsure(self) -> str:
         order = np.argsort(self.certainty, kind="stable")[: min(LISTED, len(self.labels))]
         shown = [f"{self.names[i]} ({self.certainty[i]:.2f})" for i in order if self.certainty[i] < 0.9]
+        if shown and self.names == list(range(len(self.labels))):
+            return f"Least certain: {', '.join(shown)}; rows are counted from 0."
         return f"Least certain: {', '.join(shown)}." if shown else "All rows are in their cluster with 0.9 or more."
 
     def _about_model(self) -> list[str]:

@@ -226,7 +226,7 @@ def _cells(data: Any, component: Component) -> Any:
     """Return a table as a component takes it, which somebody has recognised the columns of."""
     if not isinstance(data, Kinds):
         return data
-    cells = table_of(data.columns)
+    cells = table_of(data.columns, titles=data.titles)
     return cells if component.takes_cells else cells.numbers()
 
 

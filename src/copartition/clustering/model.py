@@ -17,6 +17,7 @@ from copartition.targets.distributions import LogUniform
 from copartition.targets.mixture import Component, Mixture
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.tied import TiedGaussian
+from copartition.validation import BY_NUMBER, RowTitles
 
 NAMED = ("full", "tied", "diagonal")  # what clusters of numbers may be like
 SCALES = (0.01, 10.0)  # of the covariances of clusters, in covariances of the data
@@ -38,13 +39,13 @@ def component_called(name: str) -> Any:
     return TiedGaussian("full") if name == "tied" else NormalInverseGamma()
 
 
-def table_of(columns: Sequence[Column], rows: np.ndarray | None = None) -> Cells:
+def table_of(columns: Sequence[Column], rows: np.ndarray | None = None, titles: RowTitles = BY_NUMBER) -> Cells:
     """Return recognised columns as a table that knows their names; of some rows only, if these are given."""
     arrays = []
     for column in columns:
         array = np.array(column.cells, dtype=object if column.kind == CATEGORY else np.float64)
         arrays.append(array if rows is None else array[rows])
-    return Cells(arrays, [column.name for column in columns], sure=True, first_row=1)
+    return Cells(arrays, [column.name for column in columns], sure=True, rows=titles)
 
 
 def is_complete(column: Column) -> bool:
@@ -97,6 +98,6 @@ def component_for(columns: Sequence[Column], name: str) -> Component:
 
 def posterior_of(kinds: Kinds, component: Component, prior: Any, known: Any) -> Mixture:
     """Return the posterior of a recognised table."""
-    posterior = Mixture(table_of(kinds.columns), component, prior, known=known)
+    posterior = Mixture(table_of(kinds.columns, titles=kinds.titles), component, prior, known=known)
     posterior.names = kinds.names
     return posterior

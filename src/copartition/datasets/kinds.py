@@ -59,6 +59,7 @@ from copartition.datasets.tables import (
     positions_of,
     read_raw,
 )
+from copartition.validation import RowTitles, titles_of_index
 
 NUMBER, COUNT, BINARY, CATEGORY, SKIP = KINDS = ("number", "count", "binary", "category", "skip")
 BELOW = 100  # what is taken for counts is smaller
@@ -115,12 +116,15 @@ class Kinds(NamedTuple):
         A line each.
     names : list or None
         What the rows are called, all different; None where they go by their numbers.
+    titles : RowTitles
+        What errors call the rows: in a file by their lines.
     """
 
     columns: list[Column]
     left_out: list[str]
     notes: list[str]
     names: list[Any] | None = None
+    titles: RowTitles = RowTitles()
 
 
 class Table(NamedTuple):
@@ -129,6 +133,7 @@ class Table(NamedTuple):
     given: Given
     file: Path | None
     notes: list[str]
+    titles: RowTitles
 
     @property
     def called(self) -> str:
@@ -179,7 +184,7 @@ def kinds_in(
         for name, column in zip(raw.names, zip(*raw.rows, strict=True), strict=True)
     ]
     given = Given(raw.names, cells, [False] * len(cells), None, False)
-    return _recognise(Table(given, Path(path), list(raw.notes)), columns, kinds)
+    return _recognise(Table(given, Path(path), list(raw.notes), raw.titles), columns, kinds)
 
 
 def _read_fast(cells: list[Any]) -> Any:
@@ -232,17 +237,18 @@ def recognise(
         if len(column_names) != len(given.names):
             raise ValueError(f"column_names must be {len(given.names)}, one a column, got {len(column_names)}.")
         given = given._replace(names=[str(name) for name in column_names], is_array=False)
-    table = Table(given, None, [])
+    table = Table(given, None, [], titles_of_index(given.rows))
     if known is None:
         return _recognise(table, columns, kinds)
     names = [column.name for column in known.columns]
     is_bare = table.given.is_array and len(table.given.names) == len(names)
     places = range(len(names)) if is_bare else [_place_of(name, table.given.names) for name in names]
     used = [
-        Column(column.name, column.kind, _cells_of(table.given.columns[j], column.kind, column.name, None))
+        Column(column.name, column.kind, _cells_of(table, j, column.kind, column.name))
         for j, column in zip(places, known.columns, strict=True)
     ]
-    return Kinds(used, [name for j, name in enumerate(table.given.names) if j not in places], [], _names(table, places))
+    left_out = [name for j, name in enumerate(table.given.names) if j not in places]
+    return Kinds(used, left_out, [], _names(table, places), table.titles)
 
 
 def _place_of(name: str, names: list[str]) -> int:
@@ -259,7 +265,7 @@ def _recognise(table: Table, columns: Sequence[Any] | None, kinds: Mapping[Any, 
     asked = _asked(kinds or {}, names, file, chosen)
     notes, left_out, used = list(table.notes), [], {}
     for position in chosen:
-        cells, name = table.given.columns[position], names[position] or str(position)
+        name = names[position] or str(position)
         reason = "as asked" if asked.get(position) == SKIP else ""
         if position not in asked:
             reason = _why_left_out(table, position, is_asked_for=columns is not None)
@@ -267,12 +273,12 @@ def _recognise(table: Table, columns: Sequence[Any] | None, kinds: Mapping[Any, 
             left_out.append(name)
             notes.append(f"left out: {name} ({reason})")
             continue
-        kind = asked.get(position) or _kind_of(cells, name, file, table.given.declared[position])
-        used[position] = Column(name, kind, _cells_of(cells, kind, name, file))
+        kind = asked.get(position) or _kind_of(table, position, name)
+        used[position] = Column(name, kind, _cells_of(table, position, kind, name))
     taken = _other_counts(table, used, asked)
     for position in taken:
         one = used[position]
-        used[position] = Column(one.name, COUNT, _cells_of(table.given.columns[position], COUNT, one.name, file))
+        used[position] = Column(one.name, COUNT, _cells_of(table, position, COUNT, one.name))
     is_kept = {position: columns is not None or position in asked for position in used}
     compared = [codes_of(one.name, one.cells, one.kind, is_kept[position]) for position, one in used.items()]
     doubles = superfluous(compared)
@@ -289,7 +295,7 @@ def _recognise(table: Table, columns: Sequence[Any] | None, kinds: Mapping[Any, 
     notes += determined([column for j, column in enumerate(compared) if j not in doubles])
     if _are_repeated(table.given):
         notes.append(REPEATED)
-    return Kinds(list(used.values()), left_out, notes, _names(table, used))
+    return Kinds(list(used.values()), left_out, notes, _names(table, used), table.titles)
 
 
 def _other_counts(table: Table, used: Mapping[int, Column], asked: Collection[int]) -> dict[int, str]:
@@ -464,8 +470,9 @@ def _why_names(seen: Any) -> str:
     return f"text, {different} of {len(seen)} cells different, such as {str(seen[0])[:40]!r}"
 
 
-def _kind_of(cells: Any, name: str, file: Path | None, is_declared: bool) -> str:
-    if is_declared:
+def _kind_of(table: Table, position: int, name: str) -> str:
+    cells, file = table.given.columns[position], table.file
+    if table.given.declared[position]:
         return CATEGORY
     if isinstance(cells, np.ndarray):
         return _kind_of_numbers(np.asarray(cells[~np.isnan(cells)], dtype=np.float64))
@@ -476,7 +483,7 @@ def _kind_of(cells: Any, name: str, file: Path | None, is_declared: bool) -> str
         return CATEGORY
     if is_spoilt(seen):
         row = next(r for r, cell in enumerate(cells) if not is_missing(cell) and not is_number(cell))
-        raise ValueError(f"{place_of(file, row, name)}: {complaint(cells, name, file is not None)}")
+        raise ValueError(f"{place_of(file, row, name, table.titles)}: {complaint(cells, name, file is not None)}")
     if not all(is_number(cell) for cell in seen):
         return CATEGORY
     return _kind_of_numbers(np.array([float(cell) for cell in seen]))
@@ -493,17 +500,19 @@ def _kind_of_numbers(numbers: np.ndarray) -> str:
     return CATEGORY if len(different) <= FEW_CATEGORIES and FEW_CATEGORIES * len(different) <= len(numbers) else NUMBER
 
 
-def _cells_of(cells: Any, kind: str, name: str, file: Path | None) -> list[Any]:
+def _cells_of(table: Table, position: int, kind: str, name: str) -> list[Any]:
+    cells, file = table.given.columns[position], table.file
     if kind == CATEGORY:
         return [None if is_missing(cell) else _word(cell) for cell in _listed(cells)]
     if kind == BINARY and not isinstance(cells, np.ndarray):
         cells = [TRUTH.get(str(cell).strip().lower(), cell) for cell in cells]
-    numbers = np.asarray(cells if isinstance(cells, np.ndarray) else numbers_of(cells, name, file), dtype=np.float64)
+    listed_numbers = cells if isinstance(cells, np.ndarray) else numbers_of(cells, name, file, table.titles)
+    numbers = np.asarray(listed_numbers, dtype=np.float64)
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
+        place = place_of(file, row, name, table.titles)
         raise ValueError(
-            f"{place_of(file, row, name)}: expected a finite number, or nothing where it was not observed, got "
-            f"{_listed(cells)[row]}."
+            f"{place}: expected a finite number, or nothing where it was not observed, got {_listed(cells)[row]}."
         )
     return list(numbers.tolist())
 
