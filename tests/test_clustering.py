@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -264,6 +265,30 @@ def test_work_stays_within_the_budget():
     call._cluster(asked, "vi", 0.01, budget, Where(1, False, 1))
     assert spent == sorted(spent)
     assert budget.spent <= 1.3 * budget.total  # the last piece may go beyond
+
+
+def test_what_is_shown_of_the_work_never_goes_back_and_reaches_the_end(monkeypatch):
+    shown = []
+
+    class Bar:
+        def show(self, done, total, note):
+            shown.append((done, total, note))
+
+    @contextmanager
+    def bar_for(what, is_share):
+        assert is_share
+        yield Bar()
+
+    monkeypatch.setattr(call, "bar_for", bar_for)
+    cp.cluster(EASY, "diagonal", seed=1, effort=LITTLE, progress=True)
+    parts = [done for done, _, _ in shown]
+    assert parts == sorted(parts)
+    assert parts[-2] < 1000
+    assert shown[-1] == (1000, 1000, "done")
+    with call._meter(True) as tell:
+        for spent in (10.0, 30.0, 20.0, 150.0):
+            tell(spent, 100.0, "chains")
+    assert [done for done, _, _ in shown[-5:]] == [100, 300, 300, 999, 1000]
 
 
 def test_more_effort_is_more_precise(easy):

@@ -29,6 +29,7 @@ from copartition.targets.network.model import BlockModel
 from copartition.validation import flag, integer, positive_number, shorten
 
 CHAINS_SHARE = 0.35  # of all work, for chains before pairs
+SHOWN = 1000  # parts of the work that a bar tells apart
 LEAST_EFFORT, MOST_EFFORT = 1e-3, 1e6
 
 
@@ -138,12 +139,20 @@ def check_arguments(component: Any, effort: Any, loss: Any, seed: Any) -> tuple[
 
 @contextmanager
 def _meter(progress: bool) -> Iterator[Callable[[float, float, str], None]]:
-    """Show how much of the work is done; what stops early needs less."""
+    """Show how much of the work is done, which never goes back; what stops early needs less, and ends at the whole."""
     if not progress:
         yield lambda spent, total, what: None
         return
-    with bar_for("clustering") as bar:
-        yield lambda spent, total, what: bar.show(int(min(100.0 * spent / total, 100.0)), 100, what)
+    done = 0
+
+    def tell(spent: float, total: float, what: str) -> None:
+        nonlocal done
+        done = max(done, min(int(SHOWN * spent / total), SHOWN - 1))
+        bar.show(done, SHOWN, what)
+
+    with bar_for("clustering", is_share=True) as bar:
+        yield tell
+        bar.show(SHOWN, SHOWN, "done")
 
 
 def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: Where) -> Clustering:
