@@ -162,7 +162,9 @@ def test_a_command_says_what_it_took_columns_for(table):
     assert "P(more than 4 clusters)" in done.output
     first = done.output.splitlines()[0]
     assert "40 points x 7 column(s) (island: 3 categories, sex: 2 categories, 13 missing" in first
-    assert "left out: who (text, 40 of 40 cells different, such as 'bird0')" in first
+    assert (
+        "left out: who (text, 40 of 40 cells different, such as 'bird0'; --as who=category (in Python kinds=" in first
+    )
     assert "numbers by nig, because cells are missing" in first
     as_json = CliRunner().invoke(main, [*command, "--prior", "mfm", "--functional", "n_components:3", "--json"])
     assert as_json.exit_code == 0, as_json.output
@@ -337,8 +339,8 @@ def test_spoilt_cells_and_what_is_left_out_on_the_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[0] == (
         f"data: {path}, 40 points x 2 column(s) (weight: numbers, power: numbers, 1 missing); left out: car (text, 40 "
-        "of 40 cells different, such as 'car 0'); left out: sold (dates or times, such as '2020-01-01'); numbers by "
-        "nig, because cells are missing"
+        "of 40 cells different, such as 'car 0'; --as car=category (in Python kinds={'car': 'category'}) clusters by "
+        "it); left out: sold (dates or times, such as '2020-01-01'); numbers by nig, because cells are missing"
     )
 
 

@@ -329,10 +329,10 @@ def _said_of_counts(taken: Mapping[str, str]) -> list[str]:
     if not taken:
         return []
     name, kind = next(iter(taken.items()))
-    option, verb = shlex.quote(f"{name}={kind}"), "is" if len(taken) == 1 else "are"
+    verb = "is" if len(taken) == 1 else "are"
     return [
-        f"{listed(list(taken))} {verb} taken for counts, as most columns of numbers are; --as {option} (in Python "
-        f"kinds={{{name!r}: {kind!r}}}) takes {name} for what it would be alone"
+        f"{listed(list(taken))} {verb} taken for counts, as most columns of numbers are; {_by_kind(name, kind)} takes "
+        f"{name} for what it would be alone"
     ]
 
 
@@ -423,7 +423,11 @@ def _why_left_out(table: Table, position: int, is_asked_for: bool) -> str:
         if is_asked_for or not names[position]:
             return "" if is_asked_for else "it has no name"
         why = _why_row_numbers(cells, names, position) if not is_declared else ""
-        return why or _why_one_value(cells[~np.isnan(cells)], len(cells)) or (_why_names(cells) if is_declared else "")
+        return (
+            why
+            or _why_one_value(cells[~np.isnan(cells)], len(cells))
+            or (_why_names(cells, names[position]) if is_declared else "")
+        )
     seen = [cell for cell in cells if not is_missing(cell)]
     if not seen:
         return "no cell is observed"
@@ -442,15 +446,13 @@ def _why_left_out(table: Table, position: int, is_asked_for: bool) -> str:
         why = _why_row_numbers(cells, names, position)
         return why or _why_one_value([float(cell) for cell in seen], len(cells))
     why = _why_one_value([str(cell).strip() for cell in seen], len(cells))
-    return why or ("" if not is_declared and is_spoilt(seen) else _why_names(seen))
+    return why or ("" if not is_declared and is_spoilt(seen) else _why_names(seen, names[position]))
 
 
 def _why_row_numbers(cells: Any, names: list[str], position: int) -> str:
     if len(names) < 2 or not _are_row_numbers(cells):
         return ""
-    name = names[position]
-    option = shlex.quote(f"{name}=number")
-    return f"{ROW_NUMBERS}; --as {option} (in Python kinds={{{name!r}: 'number'}}) clusters by them"
+    return f"{ROW_NUMBERS}; {_by_kind(names[position], NUMBER)} clusters by them"
 
 
 def _why_one_value(seen: Any, count: int) -> str:
@@ -462,12 +464,18 @@ def _why_one_value(seen: Any, count: int) -> str:
     return "the same in every row that has it; if none means no, write 0 or no there"
 
 
-def _why_names(seen: Any) -> str:
+def _why_names(seen: Any, name: str) -> str:
     """Return why text is nothing to cluster by if it differs from row to row."""
     different = len({str(cell).strip() for cell in seen})
     if different < len(seen) and not (len(seen) >= NAMES and 2 * different > len(seen)):
         return ""
-    return f"text, {different} of {len(seen)} cells different, such as {str(seen[0])[:40]!r}"
+    told = f"text, {different} of {len(seen)} cells different, such as {str(seen[0])[:40]!r}"
+    return f"{told}; {_by_kind(name, CATEGORY)} clusters by it"
+
+
+def _by_kind(name: str, kind: str) -> str:
+    """Return what says what a column is."""
+    return f"--as {shlex.quote(f'{name}={kind}')} (in Python kinds={{{name!r}: {kind!r}}})"
 
 
 def _kind_of(table: Table, position: int, name: str) -> str:
