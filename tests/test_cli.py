@@ -176,9 +176,9 @@ def test_other_files(tmp_path, table):
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("x,y\n1,2\n,\n", MODEL, "must have an observed cell in every row, got none in row 2; leave it out"),
+        ("x,y\n1,2\n,\n", MODEL, "must have an observed cell in every row, got none in line 3; leave it out"),
         ("x,y\n1,\n3,NA\n", MODEL, "must have an observed cell in every column, got none in column 'y'"),
-        ("x,y\n1,2\n3,abc\n", MODEL, r"row 2, column 'y': expected a number, got 'abc'"),
+        ("x,y\n1,2\n3,abc\n", MODEL, r"line 3, column 'y': expected a number, got 'abc'"),
         ("x,y\n1,2\n3\n", MODEL, "line 3: expected 2 columns, got 1"),
         ("", MODEL, "is empty"),
         ("x,y\n", MODEL, "has a header and no rows"),
@@ -667,10 +667,10 @@ def test_a_run_that_has_hardly_begun_has_no_page(table, tmp_path):
         (["--prior", "finite", "--components", "-1"], "--components must be 1 to 1,000,000, got -1."),
         (["--alpha", "gamma:-1,2"], "--alpha gamma:-1,2: shape must be"),
         (["--mean-weight", "loguniform:2,1"], "--mean-weight loguniform:2,1: "),
-        (["--columns", "y"], "got none in row 3;"),  # counted from 1 on, as in all errors about files
-        (["--columns", "y", *MODEL], "got none in row 3;"),
-        (["--columns", "x", "--as", "x=count"], "'x' for Poisson, got 0.5 in row 2."),
-        (["--columns", "x", "--as", "x=binary"], "'x' for Bernoulli, got 0.5 in row 2."),
+        (["--columns", "y"], "got none in line 4;"),  # of the file
+        (["--columns", "y", *MODEL], "got none in line 4;"),
+        (["--columns", "x", "--as", "x=count"], "'x' for Poisson, got 0.5 in line 3."),
+        (["--columns", "x", "--as", "x=binary"], "'x' for Bernoulli, got 0.5 in line 3."),
     ],
 )
 def test_sentences_speak_of_options_and_of_rows_as_files_have_them(tmp_path, given, message):

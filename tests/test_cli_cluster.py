@@ -195,8 +195,11 @@ def test_cells_of_annotated_data(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--id", "species"], "--id must be a column with different names in all rows, got 'Adelie' in rows 1 and 3 "),
-        (["--id", "island"], "--id must be a column with a name in every row, got none in 'island', row 8."),
+        (
+            ["--id", "species"],
+            "--id must be a column with different names in all rows, got 'Adelie' in line 2 and line 4 ",
+        ),
+        (["--id", "island"], "--id must be a column with a name in every row, got none in 'island', line 9."),
         (["--id", "nobody"], "has no column 'nobody'; it has name, species"),
         (["--drop", "nobody"], "has no column 'nobody'; it has name, species"),
         (["--drop", ""], "--drop must be one or more, with commas between, got ''."),
@@ -207,7 +210,7 @@ def test_cells_of_annotated_data(tmp_path):
         (["--as", "eggs"], "--as must be COLUMN=KIND, KIND one of number, count"),
         (["--columns", "when"], "expected numbers or categories, got dates or times such as '2020-01-1'"),
         (["--missing", ""], "--missing must be one or more, with commas between, got ''."),
-        ([], "row 6, column 'bill': expected a number, as in 59 of 60 cells, got '?'; mend the cell"),
+        ([], "line 7, column 'bill': expected a number, as in 59 of 60 cells, got '?'; mend the cell"),
         (
             ["--component", "round"],
             "--component must be 'auto', 'full', 'tied', 'diagonal' or a Component, got 'round'",
@@ -239,7 +242,18 @@ def test_wrong_options_are_one_sentence_and_nothing_is_run(birds, monkeypatch, t
     assert message in errors[0]
     assert "Traceback" not in done.output
     assert "choosing" not in done.output
+    assert "columns to cluster by" not in done.output  # no table before an error of an option
     assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_a_file_are_not_written_over(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["cluster", "copartition_cluster"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = call(tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--component", "diagonal", *QUICK)
+    assert done.exit_code == 0, done.output
+    assert f"Wrote {tmp_path / 'o.csv'}. Columns beside the data are called copartition_cluster_2 for" in done.output
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "o.csv")[list(frame)], frame)
 
 
 def test_data_are_not_written_over(birds):
@@ -259,6 +273,9 @@ def test_no_data_and_files_that_are_none(tmp_path):
     done = call(tmp_path / "none.csv")
     assert done.exit_code == 2
     assert done.output == f"Error: There is no file {str(tmp_path / 'none.csv')!r}.\n"
+    assert call(tmp_path).output == f"Error: {str(tmp_path)!r} is a folder; give a file in it.\n"
+    (tmp_path / "empty.csv").write_text("")
+    assert call(tmp_path / "empty.csv").output == f"Error: {str(tmp_path / 'empty.csv')!r} is empty.\n"
     (tmp_path / "same.csv").write_text("x,y\n" + "1,2\n" * 12)
     done = call(tmp_path / "same.csv")
     assert done.exit_code == 2

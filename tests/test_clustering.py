@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -266,6 +267,30 @@ def test_work_stays_within_the_budget():
     assert budget.spent <= 1.3 * budget.total  # the last piece may go beyond
 
 
+def test_what_is_shown_of_the_work_never_goes_back_and_reaches_the_end(monkeypatch):
+    shown = []
+
+    class Bar:
+        def show(self, done, total, note):
+            shown.append((done, total, note))
+
+    @contextmanager
+    def bar_for(what, is_share):
+        assert is_share
+        yield Bar()
+
+    monkeypatch.setattr(call, "bar_for", bar_for)
+    cp.cluster(EASY, "diagonal", seed=1, effort=LITTLE, progress=True)
+    parts = [done for done, _, _ in shown]
+    assert parts == sorted(parts)
+    assert parts[-2] < 1000
+    assert shown[-1] == (1000, 1000, "done")
+    with call._meter(True) as tell:
+        for spent in (10.0, 30.0, 20.0, 150.0):
+            tell(spent, 100.0, "chains")
+    assert [done for done, _, _ in shown[-5:]] == [100, 300, 300, 999, 1000]
+
+
 def test_more_effort_is_more_precise(easy):
     more = cp.cluster(EASY, component="diagonal", seed=1, effort=0.5)
     less = cp.cluster(EASY, component="diagonal", seed=1, effort=0.02)
@@ -459,6 +484,67 @@ def test_known_clusters_are_those_of_the_answer():
         assert all(one.labels[0] != one.labels[1] for one in c.alternatives(3))
 
 
+@pytest.fixture(scope="module")
+def mixed():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY, [f"r{i}" for i in range(50)], ["x", "y"])
+    table["group"] = pandas.Series(["a", None, "b", "a", "b"] * 10, table.index, dtype=object)
+    return cp.cluster(table.assign(n=[0, 1, 3, 2, 4] * 10), "diagonal", seed=1, effort=LITTLE), table.assign(n=1)
+
+
+@pytest.mark.parametrize("what", ["predict", "predict_proba", "score_samples"])
+def test_columns_of_new_rows_go_by_name_in_any_order(mixed, what):
+    c, table = mixed
+    ask = getattr(c, what)
+    expected = ask(table)
+    assert np.array_equal(ask(table.assign(more=1.5)[["n", "more", "group", "y", "x"]]), expected)
+    assert np.array_equal(ask(table.to_numpy()), expected)
+    for rows, message in (
+        (table.drop(columns="y"), "rows must have one column 'y'; it has x, group, n"),
+        (table.to_numpy()[:, :3], r"rows must have the 4 column\(s\) of the data, got shape \(50, 3\)"),
+        (table.iloc[0], r"rows must be a table with the 4 columns of the data, .* got shape \(4,\); \[rows\] makes"),
+        (table.assign(group="c"), "rows must have the categories 'a', 'b' in column 'group', got 'c' in row 'r0'"),
+        (table.assign(n=-1), "rows must be counts 0, 1, ... in column 'n' for Poisson, got -1 in row 'r0'"),
+        (table.assign(x=np.inf), "rows, row 'r0', column 'x': expected a finite number"),
+        (
+            table.assign(x=np.nan, y=np.nan, group=None, n=None)[1:],
+            "an observed cell in every row, got none in row 'r1'",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask(rows)
+
+
+def test_new_rows_of_a_component_of_ones_own_go_by_name():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY, columns=["x", "y"])
+    c = cp.cluster(table, cp.NormalInverseGamma(), seed=1, effort=LITTLE)
+    assert np.array_equal(c.predict(table[["y", "x"]]), c.predict(table))
+    with pytest.raises(ValueError, match="rows must have one column 'y'; it has x"):
+        c.predict(table[["x"]])
+
+
+def test_cells_that_are_none_are_missing(mixed):
+    c, _ = mixed
+    assert c.kinds[2] == "group: 2 categories, 10 missing"
+    filled = c.impute()
+    assert filled.index.tolist() == [(f"r{i}", "group") for i in range(1, 50, 5)]
+    assert set(filled["value"]) <= {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("index", "row"),
+    [(None, "row 3"), (list("abcdefgh"), "row 'd'"), (range(10, 18), "row 13"), ([0] * 8, "row number 3")],
+)
+@pytest.mark.parametrize("component", ["auto", cp.NormalInverseGamma()])
+def test_rows_are_called_in_errors_what_the_index_calls_them(index, row, component):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY[:8].copy(), index)
+    table.iloc[3] = np.nan
+    with pytest.raises(ValueError, match=f"got none in {row}; leave it out"):
+        cp.cluster(table, component)
+
+
 def test_rows_too_far_away_for_numbers_belong_nowhere(easy):
     assert easy.predict_proba([[1e200, 0.0], [-1e300, 1e300]]).tolist() == [[0.0, 0.0, 1.0]] * 2
     assert np.all(easy.score_samples([[1e200, 0.0]]) < -1e3)
@@ -474,6 +560,58 @@ def test_columns_go_by_their_names():
     assert np.array_equal(c.predict(table.to_numpy()), c.predict(table))
     with pytest.raises(ValueError, match="different names, got 'x' twice"):
         cp.cluster(pandas.DataFrame(EASY, columns=["x", "x"]))
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "message"),
+    [
+        (EASY[:1], {}, "data must have at least two rows, a row a point, got 1"),
+        ("t.csv", {}, "data must be a data frame or an array, a row a point, got 't.csv'; if that is a file, read it"),
+        (
+            np.column_stack([EASY, EASY.sum(axis=1)]),
+            {"component": "full"},
+            "component must be 'diagonal' for these data",
+        ),
+        (
+            EASY[:3] @ np.ones((2, 5)) + np.eye(3, 5),
+            {"component": "tied"},
+            "covariance of 5 columns and 3 rows is sing",
+        ),
+        (EASY * 1e300, {}, "column '0' has values from .*e\\+300 to .*, whose variance is too large to be held"),
+        (EASY, {"known": [-1] * 49}, "known must have an entry for each of the 50 points, got 49 entries"),
+        (EASY, {"known": [0.5] * 50}, "known must hold whole numbers or words, .* got 0.5"),
+    ],
+)
+def test_tables_that_cannot_be_clustered(data, arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        cp.cluster(data, **arguments)
+
+
+def test_known_clusters_of_other_rows_are_refused():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(EASY, columns=["x", "y"])
+    with pytest.raises(ValueError, match="known must have the index of data, in the same order, got another"):
+        cp.cluster(table, known=pandas.Series(-1, index=range(1, 51)))
+
+
+def test_columns_of_which_one_is_a_sum_of_others_are_taken_for_independent():
+    c = cp.cluster(np.column_stack([EASY, EASY.sum(axis=1)]), seed=1, effort=LITTLE)
+    assert "of rank 2, so that columns are taken for independent" in c.notes[0]
+
+
+def test_columns_of_the_data_keep_their_names():
+    pandas = pytest.importorskip("pandas")
+    names = ["cluster", "copartition_cluster"]
+    table = pandas.DataFrame(EASY, columns=names)
+    expected = [*names, "copartition_cluster_2", "certainty", "undecided", "probability_0", "probability_1"]
+    for data in (table, recognise(table)):
+        c = cp.cluster(data, "diagonal", seed=1, effort=LITTLE)
+        frame = c.to_frame()
+        assert frame.columns.tolist() == expected
+        assert np.array_equal(frame[names].to_numpy(), EASY)
+        assert c.notes == [
+            "columns beside the data are called copartition_cluster_2 for cluster, because these names are taken"
+        ]
 
 
 def test_a_handful_of_rows_has_an_answer():

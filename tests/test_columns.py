@@ -328,6 +328,10 @@ WRONG = {
         lambda pd: ({**FRAME, "y": [1.0, 2.0, 2.0, -3.0]}, cp.Poisson()),
         r"data must be counts 0, 1, ... in column 'y' for Poisson, got -3 in row 3",
     ),
+    "a count too large to be one": (
+        lambda pd: ({**FRAME, "y": [1.0, 2.0, 2.0, 1e17]}, cp.Poisson()),
+        r"data must be counts of at most 9.0072e\+15 in column 'y' for Poisson, got 1e\+17 in row 3",
+    ),
     "neither yes nor no": (
         lambda pd: ({"x": [1, 0, 1], "y": [1, 2, 0]}, cp.Bernoulli()),
         "data must be 0 or 1 in column 'y' for Bernoulli, got 2 in row 1",

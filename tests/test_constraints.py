@@ -226,7 +226,15 @@ THREE = [0.0, 1.0, 2.0]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: cp.Mixture(THREE, small.GAUSSIAN, known=[0, 1]), "known must have an entry for each of the 3 points"),
+        (
+            lambda: cp.Mixture(THREE, small.GAUSSIAN, known=[0, 1]),
+            "known must have an entry for each of the 3 points, got 2 entries",
+        ),
+        (
+            lambda: cp.Mixture(THREE, small.GAUSSIAN, known=[0.5, -1.0, -1.0]),
+            "known must hold whole numbers or words, and -1 where nothing is known, got 0.5",
+        ),
+        (lambda: cp.Mixture(THREE, small.GAUSSIAN, known=[True, False, True]), "known must hold whole .* got True"),
         (lambda: cp.Mixture(THREE, small.GAUSSIAN, known=np.array(["a", -1, "b"])), "known must have None, .* '-1'"),
         (lambda: cp.Mixture(THREE, small.GAUSSIAN, kinds=["a"]), "kinds must have an entry for each of the 3 points"),
         (lambda: cp.Mixture(THREE, small.GAUSSIAN, kinds=["a", None, "b"]), "kinds must have an entry for every point"),

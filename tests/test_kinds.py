@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -146,7 +147,7 @@ def test_the_model_of_a_mixed_table_is_the_one_a_person_would_write(table):
 )
 def test_options_choose_component_and_prior(table, given, component, prior):
     if component is None:  # one column only, of which a row lacks its cell
-        with pytest.raises(ValueError, match="must have an observed cell in every row, got none in row 6"):
+        with pytest.raises(ValueError, match="must have an observed cell in every row, got none in line 7"):
             posterior_of(options(table, **given))
         return
     posterior = posterior_of(options(table, **given))
@@ -161,7 +162,9 @@ def test_a_command_says_what_it_took_columns_for(table):
     assert "P(more than 4 clusters)" in done.output
     first = done.output.splitlines()[0]
     assert "40 points x 7 column(s) (island: 3 categories, sex: 2 categories, 13 missing" in first
-    assert "left out: who (text, 40 of 40 cells different, such as 'bird0')" in first
+    assert (
+        "left out: who (text, 40 of 40 cells different, such as 'bird0'; --as who=category (in Python kinds=" in first
+    )
     assert "numbers by nig, because cells are missing" in first
     as_json = CliRunner().invoke(main, [*command, "--prior", "mfm", "--functional", "n_components:3", "--json"])
     assert as_json.exit_code == 0, as_json.output
@@ -195,7 +198,7 @@ NUMBERS = [f"{i / 3:.3f}" for i in range(200)]
 def test_a_spoilt_cell_makes_no_categories(tmp_path, cells, row, said):
     """A column of numbers with one cell ``?`` was a column of 200 categories."""
     path = write_column(tmp_path, cells)
-    with pytest.raises(ValueError, match=f"table.csv', row {row}, column 'column': expected a number") as caught:
+    with pytest.raises(ValueError, match=f"table.csv', line {row + 1}, column 'column': expected a number") as caught:
         datasets.read_kinds(path)
     assert said in str(caught.value)
     word = next(cell for cell in cells if cell and said.endswith(f"got {cell!r}"))
@@ -203,7 +206,7 @@ def test_a_spoilt_cell_makes_no_categories(tmp_path, cells, row, said):
     assert found.kind != "category"
     assert found.n_missing == sum(cell in ("", word) for cell in cells)
     assert datasets.read_kinds(path, kinds={"column": "category"}).columns[1].kind == "category"
-    with pytest.raises(ValueError, match=f"row {row}, column 'column': expected a number"):
+    with pytest.raises(ValueError, match=f"line {row + 1}, column 'column': expected a number"):
         datasets.read_columns(path)
     assert np.isnan(datasets.read_table(path, missing=[word])[row - 1, 1])
 
@@ -230,7 +233,7 @@ def test_names_and_dates_are_no_categories(tmp_path, cells, kind):
     path = write_column(tmp_path, cells)
     if kind == "refused":
         with pytest.raises(
-            ValueError, match="row 3, column 'column': expected a number, as in 20 of 40 cells, got 'x'"
+            ValueError, match="line 4, column 'column': expected a number, as in 20 of 40 cells, got 'x'"
         ):
             datasets.read_kinds(path)
         return
@@ -251,9 +254,70 @@ def test_names_and_dates_are_no_categories(tmp_path, cells, kind):
 def test_row_numbers_are_nothing_to_cluster_by(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("\n".join(["id,x", *[f"{i + 1},{i % 7}.5" for i in range(12)]]))
-    assert datasets.read_kinds(path).notes == ["left out: id (row numbers)"]
+    found = datasets.read_kinds(path)
+    assert found.notes == [
+        "left out: id (row numbers; --as id=number (in Python kinds={'id': 'number'}) clusters by them)"
+    ]
+    assert found.names == list(range(1, 13))
     assert datasets.read_columns(path).left_out == ["id"]
     assert datasets.read_table(path, ["id"])[:, 0].tolist() == list(range(1, 13))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("where", [0, 1])
+def test_row_numbers_in_any_order_and_any_column_are_what_rows_go_by(first, where):
+    numbers = first + np.random.default_rng(1).permutation(30)
+    columns = {"x": np.arange(30) ** 2 / 7, "y": np.arange(30) ** 3 / 7}
+    frame = pd.DataFrame(columns)
+    frame.insert(where, "who", numbers)
+    found = datasets.recognise(frame)
+    assert found.left_out == ["who"]
+    assert found.names == numbers.tolist()
+    assert kinds_of(datasets.recognise(frame, kinds={"who": "number"}))["who"] == "number"
+    named = datasets.recognise(frame.set_index(pd.Index([f"r{i}" for i in range(30)])))
+    assert named.names == [f"r{i}" for i in range(30)]
+    twice = frame.assign(who=np.r_[numbers[:-1], numbers[0]])
+    assert kinds_of(datasets.recognise(twice))["who"] == "count"
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "is_told"),
+    [
+        ("code", range(1001, 1031), True),
+        ("patient_id", range(1000, 1090, 3), True),
+        ("plasmid", range(1000, 1090, 3), False),
+        ("patient_id", [1000, *range(1000, 1029)], False),
+    ],
+)
+def test_what_may_be_names_of_rows_is_told(name, numbers, is_told):
+    frame = pd.DataFrame({name: list(numbers), "x": np.arange(30) ** 2 / 7})
+    said = f"{name} has another whole number in every row; if it names the rows, --id {name} (in Python data.set_index"
+    notes = datasets.recognise(frame).notes
+    assert any(note.startswith(said) for note in notes) == is_told
+    assert datasets.recognise(frame, kinds={name: "number"}).notes == []
+
+
+def test_in_a_table_of_counts_few_values_are_counts_too():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"s{j}": rng.poisson(1 + j, 70) for j in range(5)})
+    frame["rare"], frame["some"] = rng.integers(0, 2, 70), rng.integers(2, 5, 70)
+    frame["altitude"], frame["year"] = rng.normal(size=70), rng.integers(2019, 2021, 70)
+    frame["wet"] = rng.integers(0, 2, 70).astype(bool)
+    found = datasets.recognise(frame)
+    kinds = kinds_of(found)
+    assert {name for name, kind in kinds.items() if kind == "count"} == {*[f"s{j}" for j in range(5)], "rare", "some"}
+    assert (kinds["altitude"], kinds["year"], kinds["wet"]) == ("number", "category", "binary")
+    assert found.notes == [
+        "rare and some are taken for counts, as most columns of numbers are; --as rare=binary (in Python "
+        "kinds={'rare': 'binary'}) takes rare for what it would be alone"
+    ]
+    assert found.columns[5].cells == frame["rare"].tolist()
+    asked = datasets.recognise(frame, kinds={"rare": "binary"})
+    assert kinds_of(asked)["rare"] == "binary"
+    few = kinds_of(datasets.recognise(frame.drop(columns="s0")))  # four columns of counts make no table of counts
+    assert (few["rare"], few["some"]) == ("binary", "category")
+    mixed = frame.assign(**{f"x{j}": rng.normal(size=70) for j in range(6)})
+    assert kinds_of(datasets.recognise(mixed))["rare"] == "binary"
 
 
 def test_spoilt_cells_and_what_is_left_out_on_the_command_line(tmp_path):
@@ -267,7 +331,7 @@ def test_spoilt_cells_and_what_is_left_out_on_the_command_line(tmp_path):
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 2
     assert done.output == (
-        f"Error: {str(path)!r}, row 8, column 'power': expected a number, as in 39 of 40 cells, got '?'; mend the "
+        f"Error: {str(path)!r}, line 9, column 'power': expected a number, as in 39 of 40 cells, got '?'; mend the "
         "cell, let it be missing (--missing '?', in Python missing=['?']), or say what the column is (--as "
         "power=category, in Python kinds={'power': 'category'}; skip leaves it out).\n"
     )
@@ -275,8 +339,8 @@ def test_spoilt_cells_and_what_is_left_out_on_the_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[0] == (
         f"data: {path}, 40 points x 2 column(s) (weight: numbers, power: numbers, 1 missing); left out: car (text, 40 "
-        "of 40 cells different, such as 'car 0'); left out: sold (dates or times, such as '2020-01-01'); numbers by "
-        "nig, because cells are missing"
+        "of 40 cells different, such as 'car 0'; --as car=category (in Python kinds={'car': 'category'}) clusters by "
+        "it); left out: sold (dates or times, such as '2020-01-01'); numbers by nig, because cells are missing"
     )
 
 
@@ -305,7 +369,9 @@ def test_many_words_for_missing_cells_make_no_categories(tmp_path):
     """Four words in 15 % of the cells made 170 categories."""
     words = ["?", "-", "unknown", "n.a."]
     cells = [words[i // 7 % 4] if i % 7 == 0 else cell for i, cell in enumerate(NUMBERS)]
-    with pytest.raises(ValueError, match="row 1, column 'column': expected a number, as in 171 of 200 cells") as caught:
+    with pytest.raises(
+        ValueError, match="line 2, column 'column': expected a number, as in 171 of 200 cells"
+    ) as caught:
         datasets.read_kinds(write_column(tmp_path, cells))
     assert "(--missing '?,-,unknown,n.a.', in Python missing=['?', '-', 'unknown', 'n.a.'])" in str(caught.value)
     assert datasets.read_kinds(write_column(tmp_path, cells), missing=words).columns[1].n_missing == 29
@@ -460,9 +526,22 @@ def test_arrays_go_by_numbers():
         (pd.DataFrame({"x": []}), ValueError, "data must have at least one row and one column"),
         (np.zeros((2, 2, 2)), ValueError, "data must be a table of rows and columns, got shape"),
         (np.zeros((2, 2)) + 1j, ValueError, "got cells of type complex128"),
-        ("table.csv", TypeError, "data must be a data frame or an array, a row a point, got str"),
+        (
+            "table.csv",
+            TypeError,
+            r"a row a point, got 'table.csv'; if that is a file, .* pandas.read_csv for instance, or run",
+        ),
+        (Path("table.csv"), TypeError, "a row a point, got 'table.csv'; if that is a file, read it first"),
+        (iter([1.5]), TypeError, "a row a point, got list_iterator"),
+        ({1.5, 2.5}, TypeError, "a row a point, got set"),
+        ([{"x": 1}], TypeError, r"a row a point, got a list of dicts; pandas.DataFrame\(data\) may be meant"),
+        (
+            [[10**400, 1.5], [2.5, 1.0], [1.5, 2.0], [2.0, 3.5]],
+            ValueError,
+            r"row 0, column '0': .*, got '10+\.\.\.; mend",
+        ),
         (None, TypeError, "data must be a data frame or an array, a row a point, got NoneType"),
-        ({"x": [1]}, TypeError, "data must be a data frame or an array, a row a point, got dict"),
+        ({"x": [1]}, TypeError, "data must be a data frame or an array, a row a point, got a dict; pandas.Data"),
         (np.ones((12, 1)), ValueError, r"data has no column to cluster by; left out: 0 \(the same in every row\)"),
     ],
 )
@@ -473,7 +552,7 @@ def test_tables_in_memory_that_are_refused(data, error, message):
 
 def test_infinite_cells_of_files_are_refused_with_their_place(tmp_path):
     path = write_column(tmp_path, ["1.5", "inf", "2"])
-    with pytest.raises(ValueError, match=r"table.csv', row 2, column 'column': expected a finite number.* got inf"):
+    with pytest.raises(ValueError, match=r"table.csv', line 3, column 'column': expected a finite number.* got inf"):
         datasets.read_kinds(path)
 
 

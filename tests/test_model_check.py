@@ -107,6 +107,17 @@ def test_correlations_are_those_of_numpy_also_where_cells_are_missing():
     assert n[0, 1] == 28
 
 
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_units_of_columns_do_not_matter(unit, has_gaps):
+    """Warnings are errors here: squares of squares of such cells are no numbers of the machine."""
+    values, labels = crabs().to_numpy(), np.repeat([0, 1], 60)[None]
+    values[3, 1] = np.nan if has_gaps else values[3, 1]
+    found = check_model(columns_of(values * [unit, 1.0, 1.0]), labels)
+    assert [one.text for one in found] == [one.text for one in check_model(columns_of(values), labels)]
+    assert [one.title for one in found] == ["Correlated columns"]
+
+
 def test_opposite_correlations_do_not_cancel():
     rng = np.random.default_rng(3)
     x = rng.normal(0, 1, (100, 1))

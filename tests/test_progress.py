@@ -75,6 +75,19 @@ def test_lines_come_more_and_more_seldom(monkeypatch, capsys):
     assert set(gaps[5:]) == {300}
 
 
+def test_a_share_of_work_is_shown_with_the_time_that_is_left(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.bar_for("clustering", is_share=True) as bar:
+        for seconds, done in [(3.0, 5), (6.0, 100), (20.0, 500)]:
+            now[0] = seconds
+            bar.show(done, 1000, "chains")
+    assert capsys.readouterr().err.splitlines() == [
+        "clustering: 10 %, 6 s, up to 54 s left; chains",
+        "clustering: 50 %, 20 s, up to 20 s left; chains",
+    ]
+
+
 def test_what_has_no_room_beside_a_bar_is_said_above_it(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])

@@ -179,6 +179,24 @@ def test_a_column_of_several_numbers_is_refused(tmp_path, text, said):
     assert datasets.read_kinds(written(tmp_path, "kind\ntype 1\ntype 2\ntype 1\n")).columns[0].kind == "category"
 
 
+def test_errors_speak_of_lines_as_editors_count_them(tmp_path):
+    """Blank lines, and cells of several lines, count; sheets have rows, and arrays none but those from 0 on."""
+    path = tmp_path / "x.csv"
+    path.write_text('name,x\n"two\nlines",1.5\n\nb,2.5\n\n"c\nd",inf\n')
+    with pytest.raises(ValueError, match=r"x.csv', line 7, column 'x': expected a finite number"):
+        datasets.read_kinds(path)
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in ([], ["x", "y"], [1.5, 2.5], [], [2.5, "?"], [1.0, 3.0], [1.0, 3.5]):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    with pytest.raises(ValueError, match=r"x.xlsx', sheet row 5, column 'y': expected a number"):
+        datasets.read_kinds(tmp_path / "x.xlsx")
+    np.save(tmp_path / "x.npy", [[1.5, 2.5], [np.inf, 2.0]])
+    with pytest.raises(ValueError, match=r"x.npy', row 1, column '0': expected a finite number"):
+        datasets.read_kinds(tmp_path / "x.npy")
+
+
 def test_a_first_row_of_whole_numbers_above_others_is_a_row(tmp_path):
     assert len(read_raw(written(tmp_path, "ada,1,4\nbob,2.5,3\neve,1,1\n")).rows) == 3
     with pytest.raises(ValueError, match="got 'ada' and 1990, which may be either"):  # born, and moved

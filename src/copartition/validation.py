@@ -6,11 +6,56 @@ import difflib
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 LARGEST = 1 << 60  # sums of a few whole numbers still fit into 64 bits
+
+
+class RowTitles(NamedTuple):
+    """What errors call the rows of a table: lines of a file, names of an index, or, if there are none, numbers from 0.
+
+    Attributes
+    ----------
+    word : str
+        What goes before: "row", or "line" in a file.
+    names : sequence, optional
+        Names, or numbers as the user counts them.
+    first : int
+        The place of the first row among all.
+    """
+
+    word: str = "row"
+    names: Sequence[Any] | None = None
+    first: int = 0
+
+    def title(self, row: int) -> str:
+        """Return what to call a row in a sentence.
+
+        Examples
+        --------
+        >>> RowTitles().title(3), RowTitles("line", [2, 3, 5]).title(2), RowTitles("row", ["a", "b"]).title(1)
+        ('row 3', 'line 5', "row 'b'")
+        """
+        place = row + self.first
+        name = place if self.names is None else self.names[place]
+        is_number = isinstance(name, int | np.integer) and not _is_truth(name)
+        return f"{self.word} {name if is_number else repr(str(name))}"
+
+    def after(self, start: int) -> RowTitles:
+        """Return the titles of the rows from here on."""
+        return self._replace(first=self.first + start)
+
+
+BY_NUMBER = RowTitles()
+
+
+def titles_of_index(names: Sequence[Any] | None) -> RowTitles:
+    """Return what errors call rows that have an index; those of one that has a name twice go by their numbers."""
+    if names is None or list(names) == list(range(len(names))):
+        return RowTitles()
+    return RowTitles("row", names) if len(set(map(str, names))) == len(names) else RowTitles("row number")
 
 
 def shorten(value: Any) -> str:

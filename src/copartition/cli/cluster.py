@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,9 +18,12 @@ from copartition import datasets
 from copartition.cli.model import one_sentence_errors, writing
 from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_options
 from copartition.cli.posterior import EXAMPLES, kinds_of, list_of, refuse
+from copartition.clustering.answer import columns_about, free_names, said_of_names
+from copartition.clustering.call import check_arguments
 from copartition.datasets.kinds import kinds_in
 from copartition.datasets.tables import is_missing, position_of, positions_of, read_raw, source_of, without
 from copartition.targets.cells import kept_names
+from copartition.validation import RowTitles
 from copartition.view.export import write_columns
 
 COLUMNS = {"faithful": ["eruptions", "waiting"], "galaxies": ["velocity"]}  # of the examples
@@ -112,6 +116,9 @@ def cluster(output: str | None, report: str | None, effort: float, as_json: bool
     with one_sentence_errors(), _one_sentence_of_click():
         executor = _executor(options)
         _check(output, report, options)
+        component = "auto" if options["component"] is None else options["component"]
+        component = ELSEWHERE.get(component, component)
+        check_arguments(component, effort, options["loss"], options["seed"])
         asked = _read(options)
         for path in (output, report):
             if path is not None:
@@ -123,10 +130,8 @@ def cluster(output: str | None, report: str | None, effort: float, as_json: bool
                 click.echo(f"  {line}", err=as_json)
         click.echo("", err=as_json)
         how = {"effort": effort, "loss": options["loss"], "seed": options["seed"], "executor": executor}
-        if options["component"] is not None:
-            how["component"] = ELSEWHERE.get(options["component"], options["component"])
         try:
-            c = cp.cluster(asked.data, progress=True, **how)
+            c = cp.cluster(asked.data, component, progress=True, **how)
         except KeyboardInterrupt:
             click.echo("Interrupted: there was no answer yet.", err=True)
             sys.exit(130)
@@ -136,7 +141,7 @@ def cluster(output: str | None, report: str | None, effort: float, as_json: bool
             click.echo(json.dumps(_plain(c.to_dict()), allow_nan=False) if as_json else str(c))
         for path in (output, report):
             if path is not None:
-                click.echo(f"Wrote {path}.", err=as_json)
+                click.echo(f"Wrote {path}.{_renamed(asked, c) if path == output else ''}", err=as_json)
         if c.work.get("interrupted"):
             sys.exit(130)
 
@@ -179,9 +184,15 @@ def beside(columns: Sequence[tuple[str, Sequence[Any]]], c: Any) -> dict[str, np
         array = np.empty(len(cells), dtype=object)
         array[:] = list(cells)
         found[name if name not in found else f"{name} [{j}]"] = array
-    added = {"cluster": c.labels, "certainty": c.certainty, "undecided": c.undecided}
-    added |= {f"probability_{r}": c.probabilities[:, r] for r in range(len(c.sizes))}
-    return found | {name if name not in found else f"copartition_{name}": cells for name, cells in added.items()}
+    added = columns_about(c)
+    names = free_names(added, found)
+    return found | {names[name]: cells for name, cells in added.items()}
+
+
+def _renamed(asked: Asked, c: cp.Clustering) -> str:
+    """Return what columns of the output are called, in a sentence, where the table has columns of their names."""
+    other = said_of_names(free_names(columns_about(c), [name for name, _ in asked.beside]))
+    return f" {other[0].upper()}{other[1:]}." if other else ""
 
 
 def _executor(options: dict[str, Any]) -> Any:
@@ -197,6 +208,8 @@ def _check(output: str | None, report: str | None, options: dict[str, Any]) -> N
     for option, path in (("--output", output), ("--report", report)):
         if path is not None and (not path.strip() or Path(path).is_dir() or not Path(path).parent.is_dir()):
             raise ValueError(f"{option} must be the name of a file in a folder that is there, got {path!r}.")
+        if path is not None and not os.access(path if Path(path).exists() else Path(path).parent, os.W_OK):
+            raise ValueError(f"{option} must be the name of a file that may be written, got {path!r}.")
     if output is not None and report is not None and Path(output).resolve() == Path(report).resolve():
         raise ValueError(f"--output and --report must be two files, got {output!r} twice.")
     if options["loss"] not in LOSSES:
@@ -268,7 +281,7 @@ def _read_table(options: dict[str, Any]) -> Asked:
         place = position_of(options["id_column"], names, file)
         if place in out:
             raise ValueError(f"--id and --drop must name different columns, got {options['id_column']!r} twice.")
-        rows = _names_in([row[place] for row in raw.rows], options["id_column"])
+        rows = _names_in([row[place] for row in raw.rows], options["id_column"], raw.titles)
         out[place] = "--id"
     if wanted is not None:
         both = set(positions_of(wanted, names, file)) & set(out)
@@ -303,18 +316,18 @@ def _said_of_id(note: str, name: str) -> str:
     return f"left out: {name} (names of the rows)" if note == f"left out: {name} (as asked)" else note
 
 
-def _names_in(cells: Sequence[Any], column: str) -> list[Any]:
+def _names_in(cells: Sequence[Any], column: str, titles: RowTitles) -> list[Any]:
     """Return the names of rows; refuse two that are the same, and none."""
     texts = ["" if is_missing(cell) else str(cell).strip() for cell in cells]
     if "" in texts:
-        row = texts.index("") + 1
-        raise ValueError(f"--id must be a column with a name in every row, got none in {column!r}, row {row}.")
+        place = titles.title(texts.index(""))
+        raise ValueError(f"--id must be a column with a name in every row, got none in {column!r}, {place}.")
     first: dict[str, int] = {}
     for row, name in enumerate(texts):
         if first.setdefault(name, row) != row:
             raise ValueError(
-                f"--id must be a column with different names in all rows, got {name!r} in rows {first[name] + 1} and "
-                f"{row + 1} of {column!r}."
+                f"--id must be a column with different names in all rows, got {name!r} in "
+                f"{titles.title(first[name])} and {titles.title(row)} of {column!r}."
             )
     return texts
 

@@ -206,7 +206,7 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.ker
         options["columns"], options["notes"] = ", ".join(table.names), table.notes
         columns = list(table.data.T)
         columns = _standardized(columns, table.names) if options["standardize"] else columns
-        return Cells(columns, table.names, first_row=1), _of_numbers(name, options), name
+        return Cells(columns, table.names, rows=table.titles), _of_numbers(name, options), name
     found = datasets.read_kinds(options["data"], wanted, kinds_of(options["kinds"]), missing=missing)
     options["columns"] = ", ".join(column.describe() for column in found.columns)
     options["notes"] = list(found.notes)
@@ -216,7 +216,7 @@ def _from_file(options: dict[str, Any], name: str | None) -> tuple[Cells, cp.ker
             name = "nig"
             options["notes"].append("numbers by nig, because cells are missing")
     _refuse_missing(name, {column.name: column.n_missing for column in found.columns if column.kind == "number"})
-    return _table_of(found.columns, options["standardize"]), _component_of(found.columns, name, options), name
+    return _table_of(found, options["standardize"]), _component_of(found.columns, name, options), name
 
 
 def _index_of(path: str, used: list[str] | None) -> list[Any] | None:
@@ -251,14 +251,14 @@ def list_of(option: str, text: str | None) -> list[str] | None:
     return words
 
 
-def _table_of(columns: list[datasets.Column], standardize: bool) -> Cells:
+def _table_of(found: datasets.Kinds, standardize: bool) -> Cells:
     """Return columns of any kind as a table that knows their names."""
     cells = []
-    for column in columns:
+    for column in found.columns:
         values = np.array(column.cells, dtype=object if column.kind == "category" else np.float64)
         scaled = standardize and column.kind == "number"
         cells.append(_standardized([values], [column.name])[0] if scaled else values)
-    return Cells(cells, [column.name for column in columns], sure=True, first_row=1)
+    return Cells(cells, [column.name for column in found.columns], sure=True, rows=found.titles)
 
 
 def _component_of(columns: list[datasets.Column], name: str, options: dict[str, Any]) -> cp.kernels.Component:

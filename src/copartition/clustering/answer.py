@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -139,8 +140,10 @@ class Clustering(Displayed):
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of the columns: which were left out, and why."""
-        return [] if self.recognised is None else list(self.recognised.notes)
+        """What is to be said of the columns: which were left out, and why, and what `to_frame` calls its own."""
+        found = [] if self.recognised is None else list(self.recognised.notes)
+        other = said_of_names(free_names(columns_about(self), self._own_columns()))
+        return [*found, other] if other else found
 
     @property
     def headline(self) -> str:
@@ -232,7 +235,8 @@ class Clustering(Displayed):
         Parameters
         ----------
         rows : data frame or array
-            With the columns of the data. Cells may be missing.
+            With the columns of the data: in a data frame by their names, in any order. Cells may be missing, but not
+            all of a row.
         """
         best = np.argmax(self.predict_proba(rows), axis=1)
         return np.where(best == len(self.sizes), -1, best)
@@ -273,11 +277,27 @@ class Clustering(Displayed):
             return predicting.log_densities(self.draws, self._rows(rows))
 
     def _rows(self, rows: Any) -> Cells:
+        """Return new rows with the columns of the data, found by their names; of arrays by their places."""
+        cells = self._columns_of(rows)
+        for row in np.flatnonzero(cells.missing().all(axis=1)):
+            raise ValueError(
+                f"rows must have an observed cell in every row, got none in {cells.row_title(int(row))}; leave it out: "
+                "nothing is known of where it belongs."
+            )
+        return cells
+
+    def _columns_of(self, rows: Any) -> Cells:
         if self.recognised is not None:
-            return table_of(recognise(rows, known=self.recognised, column_names=self._titles(rows)).columns)
+            found = recognise(rows, known=self.recognised, column_names=self._titles(rows))
+            return table_of(found.columns, titles=found.titles)
         mixture: Any = self.posterior
         cells, known = cells_of(rows, "rows"), mixture.cells
         if cells.keys is not None and known.keys is not None:
+            for name in known.keys:
+                if str(name) not in (cells.names or []):
+                    raise ValueError(
+                        f"rows must have one column {name!r}; it has {', '.join((cells.names or [])[:10])}."
+                    )
             return cells.subset([cells.position(name) for name in known.keys])
         if cells.shape[1] != known.shape[1]:
             raise ValueError(f"rows must have the {known.shape[1]} column(s) of the data, got shape {np.shape(rows)}.")
@@ -285,9 +305,16 @@ class Clustering(Displayed):
 
     def _titles(self, rows: Any) -> list[str] | None:
         """Return what the columns of new rows are called, where these are an array: as those of the data by place."""
-        if hasattr(rows, "columns") or np.ndim(rows) != 2 or self.recognised is None:
+        if hasattr(rows, "columns") or self.recognised is None:
             return None
         used = [column.name for column in self.recognised.columns]
+        if np.ndim(rows) == 1 and len(used) > 1 and not isinstance(rows, str | Mapping):
+            raise ValueError(
+                f"rows must be a table with the {len(used)} columns of the data, a row a point, got shape "
+                f"{np.shape(rows)}; [rows] makes a table of one row."
+            )
+        if np.ndim(rows) != 2:
+            return None
         columns, width = getattr(self.given, "columns", None), np.shape(rows)[1]
         every = None if columns is None or isinstance(self.given, Kinds) else [str(name) for name in columns]
         if every is None and not isinstance(self.given, Kinds):
@@ -366,22 +393,30 @@ class Clustering(Displayed):
     # --- for people, and for other programs --------------------------------------------------------------------------
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return the columns and the index of the data, with cluster, certainty and probabilities beside them."""
+        """Return the columns and the index of the data, with cluster, certainty and probabilities beside them.
+
+        Columns of the data keep their names: where they have one called ``cluster``, ours is ``copartition_cluster``,
+        and so on; `notes` says so.
+        """
         pandas = needed("pandas", by="to_frame")
-        added = {"cluster": self.labels, "certainty": self.certainty, "undecided": self.undecided}
-        added |= {f"probability_{r}": self.probabilities[:, r] for r in range(len(self.sizes))}
+        added, own = columns_about(self), self._own_columns()
+        names = free_names(added, own)
+        fresh = {names[name]: value for name, value in added.items()}
+        if _is_frame(self.given):
+            return pandas.concat([self.given, pandas.DataFrame(fresh, self.given.index)], axis=1)
+        return pandas.DataFrame(own | fresh, pandas.Index(self.names))
+
+    def _own_columns(self) -> dict[str, Any]:
+        """Return the columns of the data by their names; of a data frame of pandas the names alone."""
         given = self.given
-        if hasattr(given, "iloc") and hasattr(given, "columns"):
-            taken = {str(name) for name in given.columns}
-            fresh = {name if name not in taken else f"copartition_{name}": value for name, value in added.items()}
-            return pandas.concat([given, pandas.DataFrame(fresh, given.index)], axis=1)
-        own: dict[str, Any] = {}
+        if _is_frame(given):
+            return dict.fromkeys(map(str, given.columns))
         if self.recognised is not None:
-            own = {column.name: column.cells for column in self.recognised.columns}
-        elif np.ndim(given) in (1, 2) and not isinstance(given, Target):
+            return {column.name: column.cells for column in self.recognised.columns}
+        if np.ndim(given) in (1, 2) and not isinstance(given, Target):
             table = np.asarray(given)
-            own = {str(j): column for j, column in enumerate(table.reshape(len(table), -1).T)}
-        return pandas.DataFrame(own | added, pandas.Index(self.names))
+            return {str(j): column for j, column in enumerate(table.reshape(len(table), -1).T)}
+        return {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain lists and numbers, the grade first."""
@@ -448,6 +483,8 @@ class Clustering(Displayed):
     def _unsure(self) -> str:
         order = np.argsort(self.certainty, kind="stable")[: min(LISTED, len(self.labels))]
         shown = [f"{self.names[i]} ({self.certainty[i]:.2f})" for i in order if self.certainty[i] < 0.9]
+        if shown and self.names == list(range(len(self.labels))):
+            return f"Least certain: {', '.join(shown)}; rows are counted from 0."
         return f"Least certain: {', '.join(shown)}." if shown else "All rows are in their cluster with 0.9 or more."
 
     def _about_model(self) -> list[str]:
@@ -478,6 +515,39 @@ class Clustering(Displayed):
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def columns_about(c: Any) -> dict[str, np.ndarray]:
+    """Return what is written beside the columns of a table, by the names that it has if these are free."""
+    added = {"cluster": c.labels, "certainty": c.certainty, "undecided": c.undecided}
+    return added | {f"probability_{r}": c.probabilities[:, r] for r in range(len(c.sizes))}
+
+
+def free_names(names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+    """Return what new columns are called in a table that has columns of its own.
+
+    Examples
+    --------
+    >>> free_names(["cluster", "certainty"], ["cluster", "copartition_cluster"])
+    {'cluster': 'copartition_cluster_2', 'certainty': 'certainty'}
+    """
+    found, used = {}, set(taken)
+    for name in names:
+        more = itertools.chain([""], (f"_{i}" for i in itertools.count(2)))
+        others = (f"copartition_{name}{end}" for end in more)
+        found[name] = name if name not in used else next(other for other in others if other not in used)
+        used.add(found[name])
+    return found
+
+
+def said_of_names(names: dict[str, str]) -> str:
+    """Return which new columns have other names, in words."""
+    other = [f"{free} for {name}" for name, free in names.items() if free != name]
+    return f"columns beside the data are called {', '.join(other)}, because these names are taken" if other else ""
+
+
+def _is_frame(given: Any) -> bool:
+    return hasattr(given, "iloc") and hasattr(given, "columns")
 
 
 @contextmanager

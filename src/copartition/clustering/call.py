@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from copartition.clustering.answer import Clustering
 from copartition.clustering.chains import OrdinaryChains
 from copartition.clustering.choice import Score, choose_component
-from copartition.clustering.model import NAMED, component_for, posterior_of, table_of
+from copartition.clustering.model import NAMED, component_for, posterior_of, table_of, why_singular
 from copartition.clustering.pairs import Certificate, certify
 from copartition.clustering.reading import answer_of
 from copartition.clustering.work import FULL_EFFORT, Budget
@@ -29,6 +29,7 @@ from copartition.targets.network.model import BlockModel
 from copartition.validation import flag, integer, positive_number, shorten
 
 CHAINS_SHARE = 0.35  # of all work, for chains before pairs
+SHOWN = 1000  # parts of the work that a bar tells apart
 LEAST_EFFORT, MOST_EFFORT = 1e-3, 1e6
 
 
@@ -115,26 +116,43 @@ def cluster(
     >>> c.grade
     'unbiased'
     """
-    check_loss(loss)
-    effort = positive_number("effort", effort)
-    if not LEAST_EFFORT <= effort <= MOST_EFFORT:
-        raise ValueError(f"effort must be {LEAST_EFFORT:g} to {MOST_EFFORT:g}, got {effort:g}.")
+    effort, seed = check_arguments(component, effort, loss, seed)
     flag("progress", progress)
     with lasting(executor) as place, _meter(progress) as tell:
-        where = Where(place, False, integer("seed", seed, 0))
+        where = Where(place, False, seed)
         budget = Budget(effort * FULL_EFFORT, tell=tell)
         asked = _read(data, component, prior, known, budget, where)
         return _cluster(asked, loss, effort, budget, where)
 
 
+def check_arguments(component: Any, effort: Any, loss: Any, seed: Any) -> tuple[float, int]:
+    """Refuse what can be refused before data are looked at; return effort and seed as numbers."""
+    if not (isinstance(component, Component) or (isinstance(component, str) and component in ("auto", *NAMED))):
+        names = ", ".join(map(repr, ("auto", *NAMED)))
+        raise ValueError(f"component must be {names} or a Component, got {shorten(component)}.")
+    check_loss(loss)
+    effort = positive_number("effort", effort)
+    if not LEAST_EFFORT <= effort <= MOST_EFFORT:
+        raise ValueError(f"effort must be {LEAST_EFFORT:g} to {MOST_EFFORT:g}, got {effort:g}.")
+    return effort, integer("seed", seed, 0)
+
+
 @contextmanager
 def _meter(progress: bool) -> Iterator[Callable[[float, float, str], None]]:
-    """Show how much of the work is done; what stops early needs less."""
+    """Show how much of the work is done, which never goes back; what stops early needs less, and ends at the whole."""
     if not progress:
         yield lambda spent, total, what: None
         return
-    with bar_for("clustering") as bar:
-        yield lambda spent, total, what: bar.show(int(min(100.0 * spent / total, 100.0)), 100, what)
+    done = 0
+
+    def tell(spent: float, total: float, what: str) -> None:
+        nonlocal done
+        done = max(done, min(int(SHOWN * spent / total), SHOWN - 1))
+        bar.show(done, SHOWN, what)
+
+    with bar_for("clustering", is_share=True) as bar:
+        yield tell
+        bar.show(SHOWN, SHOWN, "done")
 
 
 def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: Where) -> Clustering:
@@ -169,9 +187,6 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
 def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, where: Where) -> Question:
     """Return the posterior of what was given, and how it was found."""
     is_named = isinstance(component, str)
-    if not (isinstance(component, Component) or component in ("auto", *NAMED)):
-        names = ", ".join(map(repr, ("auto", *NAMED)))
-        raise ValueError(f"component must be {names} or a Component, got {shorten(component)}.")
     if isinstance(data, Target) or _is_graph(data):
         given = {"component": None if component == "auto" else component, "prior": prior, "known": known}
         if isinstance(data, Target) and (extra := [name for name, value in given.items() if value is not None]):
@@ -181,12 +196,15 @@ def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, whe
                 raise ValueError(f"component goes with tables, got {shorten(component)} for a network.")
             data = BlockModel(data, known=known) if prior is None else BlockModel(data, prior=prior, known=known)
         return Question(data, None, [], data)
+    _check_index(known, data)
     if not is_named:
         posterior = Mixture(_cells(data, component), component, prior, known=known)
         if isinstance(data, Kinds):
             posterior.names = data.names
         return Question(posterior, None, [], data)
     kinds = data if isinstance(data, Kinds) else recognise(data)
+    if len(kinds.columns[0].cells) < 2:
+        raise ValueError("data must have at least two rows, a row a point, got 1.")
     titles = [column.name for column in kinds.columns]
     if twice := [title for title in titles if titles.count(title) > 1]:
         raise ValueError(f"data must have columns of different names, got {shorten(twice[0])} twice: rename one.")
@@ -194,16 +212,30 @@ def _read(data: Any, component: Any, prior: Any, known: Any, budget: Budget, whe
     scores: list[Score] = []
     if component == "auto":
         name, scores = choose_component(kinds.columns, prior, budget, where)
+        if name == "diagonal" and not scores and (why := why_singular(kinds.columns)):
+            kinds = kinds._replace(notes=[*kinds.notes, f"{why}, so that columns are taken for independent"])
+    elif name != "diagonal" and (why := why_singular(kinds.columns)):
+        raise ValueError(f"component must be 'diagonal' for these data, got {name!r}: {why}; or leave columns out.")
     return Question(
         posterior_of(kinds, component_for(kinds.columns, name), prior, known), kinds, scores, data, component
     )
+
+
+def _check_index(known: Any, data: Any) -> None:
+    """Refuse clusters that are known of a table of pandas with other rows: they go by place."""
+    if hasattr(known, "iloc") and hasattr(data, "iloc") and not known.index.equals(data.index):
+        if len(known) != len(data):
+            raise ValueError(f"known must have an entry for each of the {len(data)} rows, got {len(known)} entries.")
+        raise ValueError(
+            "known must have the index of data, in the same order, got another; known.to_numpy() goes by place."
+        )
 
 
 def _cells(data: Any, component: Component) -> Any:
     """Return a table as a component takes it, which somebody has recognised the columns of."""
     if not isinstance(data, Kinds):
         return data
-    cells = table_of(data.columns)
+    cells = table_of(data.columns, titles=data.titles)
     return cells if component.takes_cells else cells.numbers()
 
 

@@ -10,11 +10,14 @@ import numpy as np
 from copartition.datasets.kinds import BINARY, CATEGORY, COUNT, NUMBER, Column, Kinds
 from copartition.targets.cells import Cells
 from copartition.targets.columns import Columns
+from copartition.targets.data_prior import means_of, variances_of
+from copartition.targets.data_prior import why_singular as of_correlation
 from copartition.targets.discrete import Bernoulli, Categorical, Poisson
 from copartition.targets.distributions import LogUniform
 from copartition.targets.mixture import Component, Mixture
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.tied import TiedGaussian
+from copartition.validation import BY_NUMBER, RowTitles
 
 NAMED = ("full", "tied", "diagonal")  # what clusters of numbers may be like
 SCALES = (0.01, 10.0)  # of the covariances of clusters, in covariances of the data
@@ -36,13 +39,13 @@ def component_called(name: str) -> Any:
     return TiedGaussian("full") if name == "tied" else NormalInverseGamma()
 
 
-def table_of(columns: Sequence[Column], rows: np.ndarray | None = None) -> Cells:
+def table_of(columns: Sequence[Column], rows: np.ndarray | None = None, titles: RowTitles = BY_NUMBER) -> Cells:
     """Return recognised columns as a table that knows their names; of some rows only, if these are given."""
     arrays = []
     for column in columns:
         array = np.array(column.cells, dtype=object if column.kind == CATEGORY else np.float64)
         arrays.append(array if rows is None else array[rows])
-    return Cells(arrays, [column.name for column in columns], sure=True, first_row=1)
+    return Cells(arrays, [column.name for column in columns], sure=True, rows=titles)
 
 
 def is_complete(column: Column) -> bool:
@@ -53,6 +56,17 @@ def is_complete(column: Column) -> bool:
 def complete_numbers(columns: Sequence[Column]) -> list[int]:
     """Return the places of the columns of numbers that lack no cell: those whose covariances can be told."""
     return [j for j, column in enumerate(columns) if column.kind == NUMBER and is_complete(column)]
+
+
+def why_singular(columns: Sequence[Column]) -> str:
+    """Return that the covariance of columns of numbers is singular, in words; nothing where it is not."""
+    places = complete_numbers(columns)
+    if len(places) < 2:
+        return ""
+    cells = table_of([columns[j] for j in places])
+    data = cells.numbers()
+    standard = (data - means_of(data, cells)) / np.sqrt(variances_of(data, cells))
+    return of_correlation(standard.T @ standard / (len(data) - 1), len(data))
 
 
 def component_for(columns: Sequence[Column], name: str) -> Component:
@@ -84,6 +98,6 @@ def component_for(columns: Sequence[Column], name: str) -> Component:
 
 def posterior_of(kinds: Kinds, component: Component, prior: Any, known: Any) -> Mixture:
     """Return the posterior of a recognised table."""
-    posterior = Mixture(table_of(kinds.columns), component, prior, known=known)
+    posterior = Mixture(table_of(kinds.columns, titles=kinds.titles), component, prior, known=known)
     posterior.names = kinds.names
     return posterior

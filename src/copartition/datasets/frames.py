@@ -5,10 +5,13 @@ Neither pandas nor polars is imported: their tables are known by what they can d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from copartition.validation import shorten
 
 NOT_THERE = ("NAType", "NaTType")  # pandas' own words for a cell that was not observed
 PLAIN = (str, int, float)
@@ -122,7 +125,17 @@ def tight(cells: list[Any]) -> Any:
 
 
 def _array(data: Any) -> np.ndarray:
-    if data is None or isinstance(data, str | bytes | dict) or hasattr(data, "tocoo"):
+    if isinstance(data, str | Path):
+        raise TypeError(
+            f"data must be a data frame or an array, a row a point, got {shorten(str(data))}; if that is a file, read "
+            "it first, by pandas.read_csv for instance, or run copartition cluster on it from the command line."
+        )
+    if isinstance(data, Mapping) or (isinstance(data, list | tuple) and any(isinstance(row, Mapping) for row in data)):
+        what = "dict" if isinstance(data, Mapping) else f"{type(data).__name__} of dicts"
+        raise TypeError(
+            f"data must be a data frame or an array, a row a point, got a {what}; pandas.DataFrame(data) may be meant."
+        )
+    if data is None or not hasattr(data, "__len__") or isinstance(data, bytes | Set) or hasattr(data, "tocoo"):
         raise TypeError(f"data must be a data frame or an array, a row a point, got {type(data).__name__}.")
     try:
         if isinstance(data, np.ma.MaskedArray):

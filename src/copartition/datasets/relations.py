@@ -155,7 +155,7 @@ def determined(columns: Sequence[Codes]) -> list[str]:
         if rest:
             n_values = len(np.unique(columns[a].codes[columns[a].codes >= 0]))
             notes.append(
-                f"{columns[a].name} determines {_listed(rest)}: each of its {n_values} values goes with one value "
+                f"{columns[a].name} determines {listed(rest)}: each of its {n_values} values goes with one value "
                 f"there, so that the same counts twice; {leave_out(columns[a].name)} leaves it out"
             )
     more = [f"and {len(notes) - MOST_NOTES} more columns that determine others"] if len(notes) > MOST_NOTES else []
@@ -196,7 +196,8 @@ def _is_telling(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(2 * np.count_nonzero(count) < len(a) and len(repeated) and np.any(repeated != repeated[0]))
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Return names in a sentence, the first three of many."""
     shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} others"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 

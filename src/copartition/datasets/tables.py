@@ -17,6 +17,7 @@ import numpy as np
 
 from copartition.datasets.text import text_of
 from copartition.extras import needed
+from copartition.validation import RowTitles, shorten
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})  # words for a cell that was not observed
 ENDINGS = ".csv, .tsv, .txt (also with .gz), .npy, .parquet or .xlsx"
@@ -54,12 +55,15 @@ class Table(NamedTuple):
         Names of columns that hold no numbers and were passed over.
     notes : list of str
         How the file was read, where that is not a matter of course, and why columns were left out.
+    titles : RowTitles
+        What errors call the rows.
     """
 
     data: np.ndarray
     names: list[str]
     left_out: list[str]
     notes: list[str]
+    titles: RowTitles = RowTitles()
 
 
 class Raw(NamedTuple):
@@ -72,11 +76,14 @@ class Raw(NamedTuple):
     rows : list of lists
     notes : list of str
         How the file was read, where that is not a matter of course.
+    titles : RowTitles
+        What errors call the rows: lines of a text, rows of a sheet, and else numbers from 0 on.
     """
 
     names: list[str]
     rows: list[list[Any]]
     notes: list[str]
+    titles: RowTitles = RowTitles()
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None, *, missing: Collection[str] = ()) -> np.ndarray:
@@ -107,7 +114,7 @@ def read_columns(path: str | Path, columns: Sequence[str] | None = None, *, miss
     """Read a table of numbers as `read_table` does; return it with the names of its columns."""
     raw = read_raw(path, missing)
     table = _choose(raw, columns, Path(path))
-    return table._replace(notes=[*raw.notes, *table.notes])
+    return table._replace(notes=[*raw.notes, *table.notes], titles=raw.titles)
 
 
 def _read_npy(file: Path) -> tuple[list[str], list[list[Any]]]:
@@ -150,28 +157,31 @@ def _read_excel(file: Path) -> Raw:
         raise ValueError(f"{str(file)!r} cannot be read as an Excel file: {reason}.") from None
     filled = {}
     for name, rows in sheets.items():
-        rows = [row for row in rows if any(cell is not None for cell in row)]
-        width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell is not None), default=0)
-        if rows:
-            filled[name] = [[*row, *[None] * width][:width] for row in rows]
+        there = [(i + 1, row) for i, row in enumerate(rows) if any(cell is not None for cell in row)]
+        width = max((j + 1 for _, row in there for j, cell in enumerate(row) if cell is not None), default=0)
+        if there:
+            filled[name] = [(line, [*row, *[None] * width][:width]) for line, row in there]
     if not filled:
         raise ValueError(f"{str(file)!r} is empty.")
-    first, rows = next(iter(filled.items()))
+    first, numbered = next(iter(filled.items()))
+    lines, rows = [line for line, _ in numbered], [row for _, row in numbered]
     notes = [f"sheet {first!r}, the first of {len(filled)}"] if len(filled) > 1 else []
-    has_header = _has_header(rows, file, 1)
-    return Raw(_names_of(rows[0], has_header), rows[1:] if has_header else rows, notes)
+    begin = int(_has_header(rows, file, lines[0]))
+    return Raw(_names_of(rows[0], begin > 0), rows[begin:], notes, RowTitles("sheet row", lines[begin:]))
 
 
-def read_text(file: Path, separator: str, text: str | None = None) -> tuple[list[str], list[list[Any]]]:
-    """Return the names of the columns and the rows of a CSV or TSV file, all rows of the same length."""
+def read_text(file: Path, separator: str, text: str | None = None) -> tuple[list[str], list[list[Any]], list[int]]:
+    """Return the names of the columns, the rows of a CSV or TSV file, all of the same length, and the line of each."""
     rows: list[list[str]] = []
     lines: list[int] = []
+    line = 1
     reader = _reader(text_of(file) if text is None else text, separator)
     try:
         for row in reader:
             if row:
                 rows.append([_with_point(cell) for cell in row] if separator == ";" else row)
-                lines.append(reader.line_num)
+                lines.append(line)
+            line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
             f"{str(file)!r}, line {reader.line_num}: {error}; is a quotation mark missing, or one too many?"
@@ -185,7 +195,7 @@ def read_text(file: Path, separator: str, text: str | None = None) -> tuple[list
             raise ValueError(f"{str(file)!r}, line {line}: expected {len(names)} columns, got {len(row)}.")
     if not rows[first:]:
         raise ValueError(f"{str(file)!r} has a header and no rows.")
-    return names, rows[first:]
+    return names, rows[first:], lines[first:]
 
 
 def _reader(text: str, separator: str) -> Any:
@@ -310,6 +320,8 @@ def read_raw(path: str | Path, missing: Collection[str] = ()) -> Raw:
         Further words for a cell that was not observed.
     """
     file = Path(path)
+    if file.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder; give a file in it.")
     if not file.is_file():
         raise ValueError(f"There is no file {str(path)!r}.")
     raw = _read(file)
@@ -341,7 +353,9 @@ def _read(file: Path) -> Raw:
         text = text_of(file)
         separator = "\t" if kind == ".tsv" else _separator(text)
         is_usual = separator == ("\t" if kind == ".tsv" else ",")
-        raw = Raw(*read_text(file, separator, text), [] if is_usual else [f"separated by {SEPARATORS[separator]}"])
+        names, rows, lines = read_text(file, separator, text)
+        notes = [] if is_usual else [f"separated by {SEPARATORS[separator]}"]
+        raw = Raw(names, rows, notes, RowTitles("line", lines))
         _refuse_unsplit(raw, file)
         return raw
     raise ValueError(f"{str(file)!r} must be a {ENDINGS} file.")
@@ -451,7 +465,7 @@ def _choose(raw: Raw, columns: Sequence[str] | None, file: Path) -> Table:
         notes = [f"left out: {names[0] or 'the first column'} ({reason})"]
     if not chosen:
         raise ValueError(f"{str(file)!r} has no column of numbers; is it separated by commas, semicolons, tabs or |?")
-    cells = [numbers_of([row[position] for row in raw.rows], names[position], file) for position in chosen]
+    cells = [numbers_of([row[position] for row in raw.rows], names[position], file, raw.titles) for position in chosen]
     left_out = [name for name in left_out if name]
     return Table(np.column_stack(cells), [names[position] for position in chosen], left_out, notes)
 
@@ -464,20 +478,31 @@ def why_row_names(cells: list[Any], names: list[str]) -> str:
         return "it has no name"
     if 2 * len(numbers) < len(seen):
         return "text"
-    in_order = [float(i) for i in range(len(cells))]
-    if len(names) > 1 and len(cells) >= ROW_NUMBERS and numbers in (in_order, [i + 1 for i in in_order]):
-        return "row numbers"
-    return ""
+    return "row numbers" if len(names) > 1 and are_row_numbers(numbers, len(cells)) else ""
 
 
-def numbers_of(cells: Sequence[Any], name: str, file: Path | None) -> list[float]:
+def are_row_numbers(numbers: Sequence[float], count: int) -> bool:
+    """Tell whether the cells of a column, of ten or more, are 0, 1, 2, ... or 1, 2, 3, ..., in any order.
+
+    Examples
+    --------
+    >>> are_row_numbers([3, 1, 2, 5, 4, 6, 10, 9, 8, 7], 10)
+    True
+    """
+    if count < ROW_NUMBERS or len(numbers) != count or min(numbers) not in (0, 1):
+        return False
+    first = int(min(numbers))
+    return max(numbers) == first + count - 1 and set(numbers) == set(range(first, first + count))
+
+
+def numbers_of(cells: Sequence[Any], name: str, file: Path | None, titles: RowTitles) -> list[float]:
     """Return the cells of a column as numbers, NaN where not observed; refuse what is none, and say where it is.
 
     Without a file they are those of a table in memory.
     """
     row = next((r for r, cell in enumerate(cells) if not is_missing(cell) and not is_number(cell)), None)
     if row is not None:
-        raise ValueError(f"{place_of(file, row, name)}: {complaint(cells, name, file is not None)}")
+        raise ValueError(f"{place_of(file, row, name, titles)}: {complaint(cells, name, file is not None)}")
     return [math.nan if is_missing(cell) else float(cell) for cell in cells]
 
 
@@ -486,9 +511,9 @@ def called(file: Path | None) -> str:
     return "data" if file is None else repr(str(file))
 
 
-def place_of(file: Path | None, row: int, name: str) -> str:
-    """Return what to call a cell in a sentence: rows of files are counted from 1 on, others from 0."""
-    return f"{called(file)}, row {row + (file is not None)}, column {name!r}"
+def place_of(file: Path | None, row: int, name: str, titles: RowTitles) -> str:
+    """Return what to call a cell in a sentence."""
+    return f"{called(file)}, {titles.title(row)}, column {name!r}"
 
 
 def complaint(cells: Sequence[Any], name: str, is_file: bool = True) -> str:
@@ -499,7 +524,7 @@ def complaint(cells: Sequence[Any], name: str, is_file: bool = True) -> str:
     as_in = f", as in {good} of {len(seen)} cells" if good >= max(3, len(odd)) else ""
     if not is_file:
         return (
-            f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing (None; "
+            f"expected a number{as_in}, got {shorten(odd[0])}; mend the cell, let it be missing (None; "
             "pandas.to_numeric(column, errors='coerce') does that), or say that these are categories "
             "(column.astype('category'))."
         )
@@ -508,7 +533,7 @@ def complaint(cells: Sequence[Any], name: str, is_file: bool = True) -> str:
     option = f"--missing {listed!r}, in Python " if listed else "in Python "
     more = f" and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
     return (
-        f"expected a number{as_in}, got {odd[0]!r}; mend the cell, let it be missing ({option}"
+        f"expected a number{as_in}, got {shorten(odd[0])}; mend the cell, let it be missing ({option}"
         f"missing={words[:MOST_WORDS]!r}{more}), or say what the column is (--as {name}=category, in Python "
         f"kinds={{{name!r}: 'category'}}; skip leaves it out)."
     )

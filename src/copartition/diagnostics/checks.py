@@ -200,7 +200,8 @@ def check_model(columns: NormalColumns | None, draws: np.ndarray) -> list[Findin
     a, b = np.triu_indices(len(columns.names), 1)
     apart = columns.groups[a] != columns.groups[b]
     a, b = a[apart], b[apart]
-    seen = [_look(columns.values, labels, a, b) for labels in draws]
+    values = _scaled(columns.values)
+    seen = [_look(values, labels, a, b) for labels in draws]
     correlated, skewed, heavy = (_together([one[i] for one in seen]) for i in range(STATISTICS))
     names, found = columns.names, []
     pairs = _large(correlated, CORRELATED)
@@ -213,6 +214,17 @@ def check_model(columns: NormalColumns | None, draws: np.ndarray) -> list[Findin
         if len(places):
             found.append(_not_normal([f"{names[j]} ({measure} {statistic.size[j]:.1f})" for j in places], word))
     return found
+
+
+def _scaled(values: np.ndarray) -> np.ndarray:
+    """Return columns in units, powers of two, in which products of squares of cells are numbers of the machine.
+
+    Nothing that is looked at depends on the units of a column, and a power of two changes no digit.
+    """
+    lowest = np.min(values, axis=0, where=np.isfinite(values), initial=np.inf)
+    highest = np.max(values, axis=0, where=np.isfinite(values), initial=-np.inf)
+    half = np.where(highest > lowest, highest / 2.0 - lowest / 2.0, 1.0)
+    return np.asarray(np.ldexp(values, -np.frexp(half)[1]))
 
 
 def _look(values: np.ndarray, labels: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[Seen, Seen, Seen]:

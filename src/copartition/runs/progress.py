@@ -138,6 +138,7 @@ class Patience:
 PATIENCE = 5.0  # seconds without a piece that ends, after which it is said what pairs are doing
 FIRST_LINE = 5.0  # seconds until the first line where there is no terminal; the time between lines doubles
 LONGEST_SILENCE = 300.0
+FIRST_GUESS, LEAST_SHARE = 2.0, 0.01  # seconds, and share of work, before it is said how much is left
 FEW_WORDS = 40  # characters that have room beside a bar
 BAR_STYLE = "width: 12em; vertical-align: middle"
 
@@ -257,22 +258,45 @@ def counting(wanted: bool, total: int, what: str) -> Iterator[tuple[Callable[[in
 
 
 @contextmanager
-def bar_for(what: str) -> Iterator[Bar]:
-    """Open the kind of bar that suits where this runs."""
+def bar_for(what: str, is_share: bool = False) -> Iterator[Bar]:
+    """Open the kind of bar that suits where this runs.
+
+    Parameters
+    ----------
+    what : str
+    is_share : bool
+        What is shown is a share of work, of which some may not be needed, and no number of pieces.
+    """
     bar: Bar
     if in_notebook():
-        bar = _NotebookLine(what)
+        bar = _NotebookLine(what, is_share)
     elif sys.stderr is not None and sys.stderr.isatty():
-        bar = _TerminalBar(what)
+        bar = _TerminalBar(what, is_share)
     else:
-        bar = _Lines(what)
+        bar = _Lines(what, is_share)
     try:
         yield bar
     finally:
         bar.close()
 
 
-def _text(what: str, done: int, total: int, seconds: float, note: str) -> str:
+def _left(done: int, total: int, seconds: float) -> str:
+    """Return how long the rest of the work takes if it takes as long as what is done; nothing before that can be told.
+
+    Examples
+    --------
+    >>> _left(250, 1000, 30.0), _left(1, 1000, 2.0), _left(1000, 1000, 60.0)
+    ('up to 90 s left', '', '')
+    """
+    if seconds < FIRST_GUESS or done < LEAST_SHARE * total or done >= total:
+        return ""
+    return f"up to {seconds * (total - done) / done:.0f} s left"
+
+
+def _text(what: str, done: int, total: int, seconds: float, note: str, is_share: bool = False) -> str:
+    if is_share:
+        parts = f"{what}: {100 * done // total} %, {seconds:.0f} s", _left(done, total, seconds)
+        return ", ".join(filter(None, parts)) + (f"; {note}" if note else "")
     rate = done / seconds if seconds > 0 else 0.0
     speed = f", {rate:,.3g}/s" if done else ""
     return f"{what}: {done:,} of {total:,}, {seconds:.0f} s{speed}" + (f"; {note}" if note else "")
@@ -297,14 +321,15 @@ class _Rhythm:
 class _TerminalBar:
     """A bar that moves; what takes more than a few words is said above it."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, is_share: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-        self._bar = Progress(
-            *columns, TimeRemainingColumn(), TextColumn("{task.fields[note]}"), console=Console(stderr=True)
-        )
+        many, rate = MofNCompleteColumn(), TextColumn("{task.fields[rate]}")
+        counted = (TextColumn("{task.percentage:3.0f} %"), rate) if is_share else (many, rate, TimeRemainingColumn())
+        columns = (TextColumn(what), BarColumn(), *counted, TextColumn("{task.fields[note]}"))
+        self._bar = Progress(*columns, console=Console(stderr=True))
+        self._is_share, self._begin = is_share, time.monotonic()
         self._task = self._bar.add_task("", total=None, rate="", note="")
         self._rhythm = _Rhythm(time.monotonic(), wait=0.0)
         self._bar.start()
@@ -316,6 +341,8 @@ class _TerminalBar:
             note = ""
         speed = self._bar.tasks[0].speed
         rate = f"{speed:,.0f}/s" if speed and speed >= 1 else ""
+        if self._is_share:
+            rate = _left(done, total, time.monotonic() - self._begin)
         self._bar.update(self._task, total=total, completed=done, rate=rate, note=note)
 
     def close(self) -> None:
@@ -332,11 +359,11 @@ class _NotebookLine:
 
     _line: tuple[Any, Any] = (None, None)  # the cell, and what shows the line below it
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, is_share: bool = False) -> None:
         from IPython import get_ipython
         from IPython.display import display
 
-        self._what = what
+        self._what, self._is_share = what, is_share
         self._begin = self._shown = time.monotonic()
         self._done = self._total = 0
         self._note = ""
@@ -360,7 +387,8 @@ class _NotebookLine:
 
     def _update(self, moving: bool) -> None:
         seconds = time.monotonic() - self._begin
-        text = _text(self._what, self._done, self._total, seconds, self._note) if self._total else f"{self._what}: none"
+        shown = self._what, self._done, self._total, seconds, self._note, self._is_share
+        text = _text(*shown) if self._total else f"{self._what}: none"
         bar = f'<progress value="{self._done}" max="{self._total}" style="{BAR_STYLE}"></progress> ' if moving else ""
         self._handle.update({"text/plain": text, "text/html": f"{bar}<span>{escape(text)}</span>"}, raw=True)
 
@@ -368,15 +396,16 @@ class _NotebookLine:
 class _Lines:
     """A line on standard error every now and then, more and more seldom."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, is_share: bool = False) -> None:
+        self._what, self._is_share = what, is_share
         self._begin = time.monotonic()
         self._rhythm = _Rhythm(self._begin, wait=FIRST_LINE)
 
     def show(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
         if done < total and self._rhythm.is_due(now) and sys.stderr is not None:
-            print(_text(self._what, done, total, now - self._begin, note), file=sys.stderr, flush=True)
+            text = _text(self._what, done, total, now - self._begin, note, self._is_share)
+            print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Nothing is left to be said."""

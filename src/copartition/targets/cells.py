@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from copartition.validation import shorten
+from copartition.validation import BY_NUMBER, RowTitles, shorten, titles_of_index
 
 ODD = 0.1  # of the cells of a column of numbers may be text, and it is still one of numbers
 FEW_CODES = 10  # different whole numbers that may be codes
@@ -27,8 +27,8 @@ class Cells:
         Where they stood in the table that they are from.
     sure : bool, default False
         Somebody said what each column is: text among numbers is a category.
-    first_row : int, default 0
-        The number of the first row in errors: people count the rows of a file from 1 on.
+    rows : RowTitles
+        What errors call the rows.
 
     Attributes
     ----------
@@ -42,10 +42,10 @@ class Cells:
         names: Sequence[Any] | None = None,
         numbers: Sequence[int] | None = None,
         sure: bool = False,
-        first_row: int = 0,
+        rows: RowTitles = BY_NUMBER,
     ) -> None:
         self._sure = sure
-        self._first_row = first_row
+        self._rows = rows
         self._columns = list(columns)
         self.keys = None if names is None else list(names)  # as they were given: not all names are text
         self.names = None if names is None else [str(name) for name in names]
@@ -58,7 +58,7 @@ class Cells:
 
     def row_title(self, row: int) -> str:
         """Return what to call a row in a sentence."""
-        return f"row {row + self._first_row}"
+        return self._rows.title(int(row))
 
     def label(self, j: int) -> str:
         """Return what to call a column in a list."""
@@ -80,17 +80,17 @@ class Cells:
         """Return some of the columns."""
         names = None if self.keys is None else [self.keys[j] for j in positions]
         columns, numbers = [self._columns[j] for j in positions], [self._numbers[j] for j in positions]
-        return Cells(columns, names, numbers, self._sure, self._first_row)
+        return Cells(columns, names, numbers, self._sure, self._rows)
 
     def copied(self) -> Cells:
         """Return the same cells, whatever becomes of the arrays that they are from."""
         columns = [column.copy() for column in self._columns]
-        return Cells(columns, self.keys, self._numbers, self._sure, self._first_row)
+        return Cells(columns, self.keys, self._numbers, self._sure, self._rows)
 
     def rows(self, here: slice) -> Cells:
         """Return some of the rows."""
         columns = [column.iloc[here] if hasattr(column, "iloc") else column[here] for column in self._columns]
-        return Cells(columns, self.keys, self._numbers, self._sure, self._first_row + (here.start or 0))
+        return Cells(columns, self.keys, self._numbers, self._sure, self._rows.after(here.start or 0))
 
     def numbers(self) -> np.ndarray:
         """Return all columns as numbers, NaN where a cell was not observed."""
@@ -212,11 +212,12 @@ def cells_of(data: Any, name: str = "data") -> Cells:
     if isinstance(data, Cells):
         cells = data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):
-        cells = Cells([data.iloc[:, j] for j in range(data.shape[1])], list(data.columns))
+        columns = [data.iloc[:, j] for j in range(data.shape[1])]
+        cells = Cells(columns, list(data.columns), rows=titles_of_index(data.index.tolist()))
     elif hasattr(data, "get_columns"):
         cells = Cells([column.to_numpy() for column in data.get_columns()], data.columns)
     elif hasattr(data, "iloc"):
-        cells = Cells([data], None if data.name is None else [data.name])
+        cells = Cells([data], None if data.name is None else [data.name], rows=titles_of_index(data.index.tolist()))
     else:
         array = _array(data, name)
         cells = Cells(list(array.T) if array.ndim == 2 else [array])

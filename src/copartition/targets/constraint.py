@@ -47,6 +47,10 @@ class Constraint:
                 raise ValueError(  # an array of words makes one of -1, which would pin all points that are free
                     f"known must have None, or a negative number in a list, for unknown clusters, got {words[0]!r}."
                 )
+            if odd := [one for one in values if isinstance(one, bool) or _is_between(one)]:
+                raise ValueError(
+                    f"known must hold whole numbers or words, and -1 where nothing is known, got {shorten(odd[0])}."
+                )
             pinned = np.array([not _is_unknown(value) for value in values], dtype=bool)
             self.labels[pinned] = numbered(value for value in values if not _is_unknown(value))
         if kinds is not None:
@@ -131,6 +135,11 @@ def _is_unknown(value: Any) -> bool:
     return _is_missing(value) or (isinstance(value, int | float) and value < 0)
 
 
+def _is_between(value: Any) -> bool:
+    """Tell whether a number is not whole: a measurement, and no label."""
+    return isinstance(value, float) and value == value and not value.is_integer()
+
+
 def _is_missing(value: Any) -> bool:
     """Tell whether nothing is said: None, NaN, or pandas' NA, of which nobody knows whether it equals itself."""
     try:
@@ -151,7 +160,10 @@ def _entries(name: str, given: Any, n_points: int) -> list[Any]:
         values = given.tolist() if hasattr(given, "tolist") else list(given)
     except TypeError:
         values = []
-    if len(values) != n_points or isinstance(given, str) or any(isinstance(value, list) for value in values):
+    is_nested = isinstance(given, str | dict) or any(isinstance(value, list) for value in values)
+    if len(values) > 1 and len(values) != n_points and not is_nested:
+        raise ValueError(f"{name} must have an entry for each of the {n_points} points, got {len(values)} entries.")
+    if len(values) != n_points or is_nested:
         raise ValueError(f"{name} must have an entry for each of the {n_points} points, got {shorten(given)}.")
     return values
 

@@ -58,14 +58,20 @@ def covariance_of(data: np.ndarray, cells: Cells) -> np.ndarray:
     spread = np.sqrt(variances_of(data, cells))
     standard = (data - data.mean(axis=0)) / spread
     correlation = standard.T @ standard / (len(data) - 1)
-    eigenvalues = np.linalg.eigvalsh(correlation)
-    if eigenvalues[0] < SINGULAR:
-        rank = int(np.sum(eigenvalues >= SINGULAR))
+    if why := why_singular(correlation, len(data)):
         raise ValueError(
-            f"scale cannot be set from the data: the covariance of {data.shape[1]} columns and {len(data)} rows is "
-            f"singular, of rank {rank}; leave columns out, take NormalInverseGamma(), or give a scale."
+            f"scale cannot be set from the data: {why}; leave columns out, take NormalInverseGamma(), or give a scale."
         )
     return correlation * np.outer(spread, spread)
+
+
+def why_singular(correlation: np.ndarray, count: int) -> str:
+    """Return that a correlation matrix of so many rows is singular, in words; nothing where it is not."""
+    eigenvalues = np.linalg.eigvalsh(correlation)
+    if eigenvalues[0] >= SINGULAR:
+        return ""
+    rank = int(np.sum(eigenvalues >= SINGULAR))
+    return f"the covariance of {len(correlation)} columns and {count} rows is singular, of rank {rank}"
 
 
 def scale_matrix(scale: np.ndarray, n_columns: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from copartition.targets.members.table import ColumnGroup, column_by_column
 from copartition.validation import column_array, plain, positive_array, shorten
 
 MOST_CELLS = 200_000_000  # of rows times categories: more do not fit into a machine
+LARGEST_COUNT = 2.0**53  # up to which every whole number is one of the machine
 MOST_LOGARITHMS = 1 << 20  # sums of counts up to which log Gamma is looked up
 
 
@@ -306,7 +307,7 @@ class Poisson(GroupedComponent):
 
 
 def _counts_of(cells: Cells) -> np.ndarray:
-    """Return columns of counts, NaN where missing; refuse what is none."""
+    """Return columns of counts, NaN where missing; refuse what is none, and what is too large to be counted exactly."""
     counts = cells.numbers()
     for j in range(counts.shape[1]):
         bad = np.flatnonzero((counts[:, j] < 0) | (counts[:, j] % 1 != 0) & ~np.isnan(counts[:, j]))
@@ -314,6 +315,12 @@ def _counts_of(cells: Cells) -> np.ndarray:
             raise ValueError(
                 f"data must be counts 0, 1, ... in {cells.title(j)} for Poisson, got {counts[bad[0], j]:g} in "
                 f"{cells.row_title(bad[0])}."
+            )
+        large = np.flatnonzero(counts[:, j] > LARGEST_COUNT)
+        if large.size:
+            raise ValueError(
+                f"data must be counts of at most {LARGEST_COUNT:g} in {cells.title(j)} for Poisson, got "
+                f"{counts[large[0], j]:g} in {cells.row_title(large[0])}."
             )
     return counts
 
