@@ -17,7 +17,7 @@ from copartition.core.starts import begin_at
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, renew_model, reset_chain
 from copartition.display import is_constant
-from copartition.functionals import Functional, functional
+from copartition.functionals import Functional, clusters, functional, pairs, reference
 from copartition.functionals.base import bind_all
 from copartition.functionals.redrawn import FORMS, REDRAWING, evaluate_redrawn
 from copartition.names import Names
@@ -34,7 +34,7 @@ from copartition.targets.hooks import log_predictive
 from copartition.validation import shorten
 
 LABELS_AT_A_TIME = 400_000  # labels that are looked at in one call
-OF_LABELS = ("clusters", "pairs", "reference")  # modules of functionals that look at labels alone
+OF_LABELS = {module.__name__ for module in (clusters, pairs, reference)}  # their functionals look at labels alone
 
 
 @log_predictive
@@ -341,8 +341,7 @@ def _check_size(f: Functional, partitions: Partitions) -> None:
 def _check_of_labels(value: Any) -> None:
     """Refuse a functional that asks a posterior which is not known."""
     evaluate = getattr(value, "evaluate", None)
-    known = [f"copartition.functionals.{name}" for name in OF_LABELS]
-    if isinstance(evaluate, Kernel) and evaluate.function.__module__ not in known:
+    if isinstance(evaluate, Kernel) and evaluate.function.__module__ not in OF_LABELS:
         raise ValueError(
             f"{value.name} asks the posterior, which a file does not hold: give the target that the run was made with."
         )
