@@ -14,7 +14,7 @@ import copartition as cp
 import naive
 import small
 from copartition.targets import distributions
-from copartition.targets.unknown_prior import scale_grid, weight_grid
+from copartition.targets.data_prior import scale_grid, weight_grid
 from test_hyperparameter_estimates import EXACT, REPLICATES, expected, functionals
 
 LAGS = (1, 3, 7)

@@ -25,8 +25,7 @@ import copartition as cp
 from copartition.chains.start import advance_pair, check_start, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
-from copartition.view.axes import plain_numbers
-from copartition.view.palette import INK, SERIES, line_of
+from copartition.view.palette import INK, SERIES, line_of, plain_numbers
 
 BINS = [1, 2, 4, 8, 15, 30, 60]
 

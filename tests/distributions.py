@@ -12,9 +12,8 @@ from copartition.chains.chain import chain_at
 from copartition.chains.moves import Move
 from copartition.chains.start import couple
 from copartition.chains.step import BoundStep
-from copartition.core.clusters import choices, reset, take_out
+from copartition.core.clusters import choices, reset, take_out, weigh
 from copartition.core.compiling import inner, kernel
-from copartition.core.conditional import weigh
 from copartition.core.overlaps import count_out, have_met, join, match_clusters, recount_pair
 from copartition.core.state import Chain, Coupled, Hooks, Model, Pair, Rule, Stepper
 from copartition.core.steps import step_alone, step_together

@@ -12,10 +12,9 @@ import pytest
 import copartition as cp
 import naive
 import small
-from copartition.clustering import call, chains, choice, pairs, work
-from copartition.clustering.grade import grade_of
+from copartition.clustering import call, chains, model, pairs, work
 from copartition.clustering.model import component_for
-from copartition.clustering.reading import Reading, own_share, settled
+from copartition.clustering.reading import Reading, grade_of, own_share, settled
 from copartition.datasets.kinds import recognise
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.workers import Where
@@ -361,7 +360,7 @@ def test_chains_go_on_exactly_where_they_stopped():
 def test_held_out_rows_choose_the_component_that_made_them():
     random = np.random.default_rng(3)
     lines = random.multivariate_normal([0, 0], [[4.0, 3.8], [3.8, 4.0]], 150)
-    name, scores = choice.choose_component(recognise(lines).columns, None, work.Budget(2e9), Where(None, False, 1))
+    name, scores = model.choose_component(recognise(lines).columns, None, work.Budget(2e9), Where(None, False, 1))
     assert name in ("full", "tied")
     assert scores[-1].component == "diagonal"
     assert scores[-1].score < scores[0].score - 2 * scores[-1].stderr
@@ -378,8 +377,8 @@ def test_a_close_choice_of_the_model_is_told_with_the_grade():
 
 def test_held_out_rows_are_rows_of_the_table():
     columns = recognise([[float(i), "ab"[i % 2], 0.5 * i * i] for i in range(40)]).columns
-    parts, rows = choice._parts_of(columns, np.random.default_rng(1))
-    assert len(parts) == choice.FOLDS
+    parts, rows = model._parts_of(columns, np.random.default_rng(1))
+    assert len(parts) == model.FOLDS
     assert sorted(np.concatenate(parts).tolist()) == list(range(2, 40))  # the first "a" and "b" stay
     assert len(rows) == 40
 

@@ -16,8 +16,7 @@ import clusterings
 from copartition import plots
 from copartition.view.palette import ACCENT, MUTED, SERIES, color_of
 from copartition.view.plots import of_clusterings
-from copartition.view.plots.numbering import number_clusters
-from copartition.view.plots.scales import linear_below
+from copartition.view.plots.scales import linear_below, number_clusters
 
 
 @pytest.fixture

@@ -438,7 +438,7 @@ LOOK = """
     import copartition as cp
     from copartition.core import parts
     from copartition.core.compiling import Kernel, prepare
-    from copartition.couplings.elementary import common
+    from copartition.couplings.base import common
     from copartition.couplings.matched import matched
     from copartition.functionals.reference import distances
 
@@ -486,7 +486,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
 
     isotropic, common, distances = (
         f"<kernel copartition.{name}>"
-        for name in ("targets.gaussian.isotropic", "couplings.elementary.common", "functionals.reference.distances")
+        for name in ("targets.gaussian.isotropic", "couplings.base.common", "functionals.reference.distances")
     )
     first = look()
     assert {isotropic, common, distances, "<kernel copartition.core.steps.conditional_distribution>"} <= {
@@ -513,7 +513,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
 
     # A function that a functional calls, and one of a coupling.
     assert look(("functionals/reference.py", "return size * size", "return size + size"))["compiled"] == [distances]
-    assert look(("couplings/elementary.py", "u * weights[i]", "u + weights[i]"))["compiled"] == [common]
+    assert look(("couplings/base.py", "u * weights[i]", "u + weights[i]"))["compiled"] == [common]
 
     # A function in another file than the kernel that calls it, and a constant there.
     for edit in (

@@ -23,9 +23,8 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
 from copartition.chains.start import check_start
 from copartition.chains.step import objection_to_moves
-from copartition.core.clusters import choices, put_in, reset, take_out
+from copartition.core.clusters import choices, put_in, reset, take_out, weigh
 from copartition.core.compiling import kernel
-from copartition.core.conditional import weigh
 from copartition.core.random import stream
 from copartition.core.starts import begin_drawn, begin_signature
 from copartition.core.state import Chain, Hooks, Model

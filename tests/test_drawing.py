@@ -19,7 +19,7 @@ from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.functionals.base import bind_all, evaluate_at
 from copartition.results.kept import Partitions
-from copartition.runs import atoms
+from copartition.runs import recording
 from copartition.runs.drawing import part_of
 from copartition.runs.pacing import Pause
 from copartition.runs.replicates import Job, Settings
@@ -71,14 +71,14 @@ def states_of(job, number):
 @pytest.mark.plain
 @pytest.mark.parametrize(("times", "per_replicate"), [((0, 0, 1), 1), ((2, 9, 1), 3), ((0, 6, 3), 16), ((0, 12, 2), 2)])
 def test_what_is_kept_is_what_the_definition_says(monkeypatch, times, per_replicate):
-    monkeypatch.setattr(atoms, "CORRECTIONS", 2)
+    monkeypatch.setattr(recording, "CORRECTIONS", 2)
     target, _ = small.scalar()
     job = job_for(target, [cp.n_clusters()], cp.couplings.Independent(), times, per_replicate)
     count = 3 if JIT_DISABLED else 25
     kept = run(job, count).partitions
     first, most_corrections = kept.first, 0
     for i in range(count):
-        random = naive.Xoshiro(stream(1, i, atoms.PART))
+        random = naive.Xoshiro(stream(1, i, recording.PART))
         expected = naive.kept_atoms(*states_of(job, i), times, per_replicate, 2 * per_replicate, random.uniform)
         here = slice(first[i], first[i + 1])
         assert [tuple(row) for row in kept.labels[here].tolist()] == [state for state, _ in expected]
@@ -190,7 +190,7 @@ def test_expectations_of_everything_are_exact(monkeypatch, name, coupling, lag, 
 
     About fifty components: a case with a new seed would be a false alarm with a probability of 0.003.
     """
-    monkeypatch.setattr(atoms, "CORRECTIONS", 1)
+    monkeypatch.setattr(recording, "CORRECTIONS", 1)
     target, density = small.TARGETS[name]()
     wanted = questions(target)
     d = drawn(target, small.COUPLINGS[coupling], (burn_in, burn_in + 4, lag), count, seed=lag)
@@ -199,35 +199,35 @@ def test_expectations_of_everything_are_exact(monkeypatch, name, coupling, lag, 
 
 def without_offset(monkeypatch):
     """The first state of the average is always kept: the start of the chain is counted too often."""
-    monkeypatch.setattr(atoms, "stream", lambda *key: np.array([0, 5, 6, 0], dtype=np.uint64))
+    monkeypatch.setattr(recording, "stream", lambda *key: np.array([0, 5, 6, 0], dtype=np.uint64))
 
 
 def without_strides(monkeypatch):
     """Corrections that are kept stand for themselves alone."""
-    partitions = atoms.Keeper.partitions
+    partitions = recording.Keeper.partitions
 
     def wrong(keeper, *args):
         keeper.atoms.strides[:] = 1
         return partitions(keeper, *args)
 
-    monkeypatch.setattr(atoms.Keeper, "partitions", wrong)
+    monkeypatch.setattr(recording.Keeper, "partitions", wrong)
 
 
 def thinned_separately(monkeypatch):
     """One of the two atoms of a correction is dropped, and the other counts twice as much."""
-    partitions = atoms.Keeper.partitions
+    partitions = recording.Keeper.partitions
 
     def wrong(keeper, *args):
         p = partitions(keeper, *args)
         counts = np.where(p.is_averaged, p.counts, np.where(p.counts > 0, 2 * p.counts, 0))
         return p._replace(counts=counts)
 
-    monkeypatch.setattr(atoms.Keeper, "partitions", wrong)
+    monkeypatch.setattr(recording.Keeper, "partitions", wrong)
 
 
 def of_another_replicate(monkeypatch):
     """Weights of corrections belong to the partitions of another replicate."""
-    partitions = atoms.Keeper.partitions
+    partitions = recording.Keeper.partitions
 
     def wrong(keeper, *args):
         p = partitions(keeper, *args)
@@ -235,12 +235,12 @@ def of_another_replicate(monkeypatch):
         labels[~p.is_averaged] = np.roll(labels[~p.is_averaged], 7, axis=0)
         return p._replace(labels=labels)
 
-    monkeypatch.setattr(atoms.Keeper, "partitions", wrong)
+    monkeypatch.setattr(recording.Keeper, "partitions", wrong)
 
 
 @pytest.mark.parametrize("wrong", [without_offset, without_strides, thinned_separately, of_another_replicate])
 def test_wrong_ways_of_keeping_fail_the_same_test(monkeypatch, wrong):
-    monkeypatch.setattr(atoms, "CORRECTIONS", 1)
+    monkeypatch.setattr(recording, "CORRECTIONS", 1)
     target, density = small.scalar()
     wanted = questions(target)
     wrong(monkeypatch)

@@ -17,7 +17,7 @@ from conftest import JIT_DISABLED, hear_interrupts
 from copartition.chains.chain import advance_chain
 from copartition.chains.start import check_start, start_chain
 from copartition.chains.step import BoundStep
-from copartition.core import joint_updates, proposals, steps, sweeps, whole_sweeps
+from copartition.core import joint_updates, proposals, steps, sweeps
 from copartition.core.random import stream
 from copartition.couplings import Independent
 from test_estimating import assert_same
@@ -139,7 +139,7 @@ def test_pauses_change_no_number(monkeypatch, coupling):
     how = {"step": step, "init": cp.Start(sweeps=3, split_merge=2), "burn_in": 1, "min_sweeps": 6, "lag": 2, "seed": 1}
     expected = cp.estimate(target, cp.n_clusters(), replicates=4, executor=1, **how)
     draws = cp.sample(target, cp.n_clusters(), sweeps=20, burn_in=3, chains=1, split_merge=3, seed=1)
-    for module in (joint_updates, proposals, steps, sweeps, whole_sweeps):
+    for module in (joint_updates, proposals, steps, sweeps):
         monkeypatch.setattr(module, "UPDATES_A_CALL", 2)
     assert_same(cp.estimate(target, cp.n_clusters(), replicates=4, executor=1, **how), expected)
     again = cp.sample(target, cp.n_clusters(), sweeps=20, burn_in=3, chains=1, split_merge=3, seed=1)

@@ -15,7 +15,7 @@ import small
 from conftest import JIT_DISABLED
 from copartition.chains import moves
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.neighbours import nearest, partners_of, plan_updates
+from copartition.chains.moves import nearest, partners_of, plan_updates
 from copartition.chains.start import advance_pair, couple
 from copartition.chains.step import BoundStep
 from copartition.core import joint_updates as kernels

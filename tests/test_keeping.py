@@ -15,15 +15,15 @@ from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.start import advance_pair, check_start, couple, start_chain
 from copartition.chains.step import BoundStep, objection_to_moves
-from copartition.core import whole_sweeps
+from copartition.core import sweeps
 from copartition.core.clusters import SWEEPS_BETWEEN_REBUILDS, put_in, take_out
 from copartition.core.compiling import kernel
 from copartition.core.random import stream
 from copartition.core.room import grown, grown_pair
 from copartition.core.state import Chain, Coupled, Hooks, Model, Pair
 from copartition.core.steps import conditional_distribution, count_pair, reset_chain
+from copartition.core.sweeps import PARTED
 from copartition.core.types import int2, int64, uint1, void
-from copartition.core.whole_sweeps import PARTED
 from copartition.targets.kinds.column_group import FIELDS, HEADER, Place
 from copartition.targets.kinds.wishart import MEAN_WEIGHT, WISHART, kept_width
 from test_sweeps import assert_overlap_counts_are_right
@@ -192,7 +192,7 @@ def part_of_sweep(model, hooks, pair, coupled, random, first, last):
     m, functions, p, r = model, hooks, pair, coupled.rule
     x, y = pair.x, pair.y
     if first == 0:
-        whole_sweeps.choose_phase(m, p, r)
+        sweeps.choose_phase(m, p, r)
     for n in range(first, last):
         room = min(len(pair.x.sizes), len(pair.y.sizes)) - max(pair.x.n_clusters[0], pair.y.n_clusters[0])
         if pair.phase[0] == PARTED:
@@ -200,10 +200,10 @@ def part_of_sweep(model, hooks, pair, coupled, random, first, last):
             room = min(room, len(pair.y.sizes) - pair.shadow_y.n_clusters[0])
         if room < 2:
             return n
-        if pair.phase[0] == whole_sweeps.TOGETHER:
-            whole_sweeps.step_together(m, functions, p, x, y, r, random, n)
+        if pair.phase[0] == sweeps.TOGETHER:
+            sweeps.step_together(m, functions, p, x, y, r, random, n)
         else:
-            whole_sweeps.step_parted(m, functions, p, x, y, r, random, n)
+            sweeps.step_parted(m, functions, p, x, y, r, random, n)
     return last
 
 

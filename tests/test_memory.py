@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import copartition as cp
 from copartition.cli import main
-from copartition.runs import memory, workers
+from copartition.runs import recording, workers
 
 MEMINFO = (
     "MemTotal:       16000000 kB\nMemFree:          100000 kB\nMemAvailable:    8000000 kB\nHugePages_Total:   0\n"
@@ -21,7 +21,7 @@ MEMINFO = (
 def machine(tmp_path, monkeypatch):
     """A machine with 8 GB to be had, without a limit."""
     (tmp_path / "meminfo").write_text(MEMINFO)
-    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(recording, "MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(workers, "CGROUP", tmp_path)
     monkeypatch.setattr(workers, "MEMBERSHIP", tmp_path / "membership")
     return tmp_path
@@ -36,7 +36,7 @@ def limit(folder, most, used, droppable=None):
 
 
 def test_what_the_machine_has_to_give(machine):
-    assert memory.available_memory() == 8_000_000 * 1024
+    assert recording.available_memory() == 8_000_000 * 1024
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,16 @@ def test_what_the_machine_has_to_give(machine):
 )
 def test_what_a_container_leaves(machine, most, used, droppable, expected):
     limit(machine, most, used, droppable)
-    assert memory.available_memory() == expected
+    assert recording.available_memory() == expected
 
 
 def test_the_smallest_of_the_groups_that_a_process_belongs_to(machine):
     (machine / "membership").write_text("0::/job/step\n")
     limit(machine / "job", 3000, 1000)
     limit(machine / "job" / "step", 9000, 1000)
-    assert memory.available_memory() == 2000
+    assert recording.available_memory() == 2000
     limit(machine / "job" / "step", 1500, 1000)
-    assert memory.available_memory() == 500
+    assert recording.available_memory() == 500
 
 
 @pytest.mark.parametrize("content", [None, "", "MemTotal: 5 kB\n", "no colon here\n", "MemAvailable: many kB\n"])
@@ -71,15 +71,15 @@ def test_systems_that_do_not_say_what_is_available(machine, monkeypatch, content
     if content is not None:
         (machine / "meminfo").write_text(content)
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__, raising=False)
-    assert memory.available_memory() == 4_096_000
+    assert recording.available_memory() == 4_096_000
     monkeypatch.delattr(os, "sysconf")
-    assert memory.available_memory() is None
+    assert recording.available_memory() is None
     limit(machine, 5000, 1000)
-    assert memory.available_memory() == 4000
+    assert recording.available_memory() == 4000
 
 
 def test_this_machine_has_some():
-    assert memory.available_memory() is None or memory.available_memory() > 0
+    assert recording.available_memory() is None or recording.available_memory() > 0
 
 
 # --- what is checked before names and arrays are made ----------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_the_command_line_says_so(command, functional):
 
 def test_draws_that_do_not_fit_into_memory_are_refused(monkeypatch):
     target = cp.Mixture(np.arange(20.0), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000)
+    monkeypatch.setattr(recording, "available_memory", lambda: 1_000_000)
     with pytest.raises(
         ValueError, match=r"co_clustering with its 190 components needs 0\.0122 GB for 1,000 sweeps of 4 ch"
     ):
@@ -126,7 +126,7 @@ def test_draws_that_do_not_fit_into_memory_are_refused(monkeypatch):
 def test_what_workers_hold_counts(monkeypatch):
     """Two replicates of many components: each worker holds the functionals of both chains, and sums."""
     target = cp.Mixture(np.arange(20.0), cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
-    monkeypatch.setattr(memory, "available_memory", lambda: 5_000_000)
+    monkeypatch.setattr(recording, "available_memory", lambda: 5_000_000)
     with pytest.raises(
         ValueError, match=r"largest_clusters\(100000\) with its 100,000 components needs 0.00\d+ GB for 2 repl"
     ):

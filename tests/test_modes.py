@@ -23,9 +23,8 @@ from copartition.chains.density import (
 )
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep
-from copartition.core.clusters import choices, take_out
+from copartition.core.clusters import choices, take_out, weigh
 from copartition.core.compiling import kernel
-from copartition.core.conditional import weigh
 from copartition.core.random import stream
 from copartition.core.state import Chain, Hooks, Model
 from copartition.core.types import float64, int64

@@ -15,7 +15,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 import copartition as cp
 from copartition.diagnostics.consensus import Consensus
-from copartition.view import axes, layout, networks
+from copartition.view import networks, palette
 
 TRIANGLES = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]
 SQUARE = [(0, 0), (0, 2), (1, 1), (2, 1), (3, 0), (3, 2)]
@@ -151,7 +151,7 @@ def test_layouts_give_blocks_room(ax, rng, monkeypatch, has_networkx):
     chosen = rng.random(len(a)) < np.where(labels[a] == labels[b], 0.4, 0.02)
     posterior = cp.BlockModel(np.column_stack([a, b])[chosen], 60)
     c = consensus_with(labels, rng.random(60))
-    found = [layout.places_of(posterior, c, None, seed) for seed in (0, 0, 1)]
+    found = [networks.places_of(posterior, c, None, seed) for seed in (0, 0, 1)]
     middles = np.array([found[0][labels == block].mean(axis=0) for block in range(3)])
     nearest = np.linalg.norm(found[0][:, None] - middles, axis=2).argmin(axis=1)
     assert np.mean(nearest == labels) > 0.95
@@ -164,7 +164,7 @@ def test_layouts_give_blocks_room(ax, rng, monkeypatch, has_networkx):
 def test_vertices_of_a_clique_are_not_on_one_heap():
     clique = np.column_stack(np.triu_indices(15, 1))
     edges = [*clique.tolist(), *[[vertex, vertex + 1] for vertex in range(14, 29)]]
-    places = layout.places_of(cp.BlockModel(edges), consensus_with([0] * 15 + [1] * 15), None, 0)
+    places = networks.places_of(cp.BlockModel(edges), consensus_with([0] * 15 + [1] * 15), None, 0)
     gaps = np.linalg.norm(places[:, None] - places, axis=2)[np.triu_indices(30, 1)]
     assert gaps.min() > 0.3 * np.sqrt(np.prod(np.ptp(places, axis=0)) / 30)  # of what each had on a grid
 
@@ -172,7 +172,7 @@ def test_vertices_of_a_clique_are_not_on_one_heap():
 @pytest.mark.parametrize("sizes", [[1], [7], [5, 5], [40, 1], [100, 100, 1, 1, 1], [9, 3, 90, 80, 1, 20], [1] * 30])
 def test_discs_of_blocks_do_not_overlap(sizes):
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    places = layout._discs(consensus_with(labels))
+    places = networks._discs(consensus_with(labels))
     middles = np.array([places[labels == block].mean(axis=0) for block in range(len(sizes))])
     radii = [np.linalg.norm(places[labels == block] - middles[block], axis=1).max() for block in range(len(sizes))]
     for i in range(len(sizes)):
@@ -243,7 +243,7 @@ def test_matrix_shows_how_many_edges_there_are(ax):
 
 def test_matrix_of_many_vertices_averages_neighbours(ax, rng, monkeypatch):
     monkeypatch.setattr(networks, "SINGLE", 20)
-    monkeypatch.setattr(axes, "DOTS", 6)
+    monkeypatch.setattr(palette, "DOTS", 6)
     edges, labels = random_graph(rng, 25, 3, 90)
     weight = rng.integers(1, 4, len(edges))
     posterior, c = cp.BlockModel(edges, 25, weight=weight), consensus_with(labels, rng.random(25))

@@ -53,7 +53,7 @@ def test_conditional_distributions_are_those_of_the_joint(case):
 @pytest.mark.plain
 def test_bernoulli_edges_beyond_the_table_have_the_same_distribution(monkeypatch):
     """Of large networks not all logs of Gamma are looked up; here those of more than four pairs are computed."""
-    monkeypatch.setattr("copartition.targets.network.edges.TABLE", 5)
+    monkeypatch.setattr("copartition.targets.edges.TABLE", 5)
     target, network, _ = SMALL["bernoulli"]()
     assert target.model.table.shape == (3, 5)
     for state in ([0] * 6, [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]):

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 import copartition as cp
 import naive
 from copartition import plots
-from copartition.view import axes
+from copartition.view import palette
 from test_bounds import pairs, random_pairs
 from test_consensus import of_draws
 from test_diagnostics import estimate_from
@@ -205,7 +205,7 @@ def averaged(table, order, dots):
 
 @pytest.mark.parametrize(("points", "dots"), [(12, 5), (12, 11), (50, 10)])
 def test_heat_map_of_many_points_averages_neighbours(ax, monkeypatch, points, dots):
-    monkeypatch.setattr(axes, "DOTS", dots)
+    monkeypatch.setattr(palette, "DOTS", dots)
     rng = np.random.default_rng(points)
     truth = np.arange(points) % 3
     draws = np.where(rng.random((6, points)) < 0.2, rng.integers(0, 3, (6, points)), truth)

@@ -14,7 +14,7 @@ import pytest
 import copartition as cp
 import naive
 import small
-from copartition.clustering import around, averages, describing, filling, predicting
+from copartition.clustering import around, describing, predicting
 from copartition.results.kept import Partitions
 from copartition.targets.cells import cells_of
 
@@ -227,7 +227,7 @@ def test_separation_against_enumeration(name):
 @pytest.mark.parametrize("name", CASES)
 def test_outliers_against_enumeration(name):
     d, states, distribution = exact(name)
-    frame = filling.outliers(d, list("abcde"), REFERENCE, 2, 0.0).loc[list("abcde")]
+    frame = describing.outliers(d, list("abcde"), REFERENCE, 2, 0.0).loc[list("abcde")]
     _, data, density, _ = CASES[name]
     whole = density(data)
     for n in range(5):
@@ -245,7 +245,7 @@ def test_outliers_against_enumeration(name):
 @pytest.mark.parametrize("name", ["gaps", "mixed"])
 def test_missing_cells_against_enumeration(name):
     d, states, distribution = exact(name)
-    frame, data = filling.impute(d, list("abcde")), CASES[name][1]
+    frame, data = describing.impute(d, list("abcde")), CASES[name][1]
     missing = [(i, j) for i, row in enumerate(data) for j, cell in enumerate(row) if cell is None or cell != cell]
     assert sorted(frame.index.tolist()) == sorted((("abcde"[i], str(j)) for i, j in missing))
     for i, j in missing:
@@ -318,11 +318,11 @@ def test_with_partitions_from_chains(name, replicates):
     predictor = predicting.Predicting(target, rows)
 
     def shares(partition, values):
-        both = averages.overlaps_with(partition, REFERENCE)
+        both = predicting.overlaps_with(partition, REFERENCE)
         joins = predictor.join(partition, values).shares
         return np.column_stack([joins[:, :-1] @ (both / both.sum(axis=1, keepdims=True)), joins[:, -1]])
 
-    each = averages.by_replicate(d, shares)
+    each = predicting.by_replicate(d, shares)
     expected = predicting.probabilities(exactly, REFERENCE, rows).ravel()
     error = each.std(axis=0, ddof=1) / math.sqrt(replicates)
     assert np.all(np.abs(each.mean(axis=0) - expected) <= 4 * error + 1e-12)

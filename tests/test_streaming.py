@@ -25,7 +25,7 @@ from copartition.core.records import WIDTH, Counting, count_pairs
 from copartition.names import Names
 from copartition.results import kept as sums_module
 from copartition.results.store import Store
-from copartition.runs import keeping, memory, streaming
+from copartition.runs import keeping, recording
 from copartition.runs.stopping import stopping_rule
 from test_estimator import growing
 
@@ -66,13 +66,13 @@ def assert_same(e, expected):
 @pytest.fixture
 def weights(monkeypatch):
     """The weights of all clusterings that are counted."""
-    seen, counting = [], streaming._counting
+    seen, counting = [], recording._counting
 
     def noted(record, *more):
         seen.extend(record.weights[: record.written[0]].tolist())
         return counting(record, *more)
 
-    monkeypatch.setattr(streaming, "_counting", noted)
+    monkeypatch.setattr(recording, "_counting", noted)
     return seen
 
 
@@ -143,9 +143,9 @@ def test_pairs_of_some_points_twice_in_one_run():
 @pytest.mark.parametrize("most", [2, 3, 7])
 def test_records_that_overflow(monkeypatch, weights, most):
     """Replicates with more clusterings than are held: they are counted in parts, which the next one does not see."""
-    monkeypatch.setattr(streaming, "FIRST_LINES", 2)
-    monkeypatch.setattr(streaming, "FEWEST_MOST_LINES", most)
-    monkeypatch.setattr(streaming, "MOST_LINES", most)
+    monkeypatch.setattr(recording, "FIRST_LINES", 2)
+    monkeypatch.setattr(recording, "FEWEST_MOST_LINES", most)
+    monkeypatch.setattr(recording, "MOST_LINES", most)
     target, _ = small.scalar()
     expected = cp.estimate(target, numbers_of(target, "kkkk"), replicates=COUNT, **SETTINGS)
     assert not weights
@@ -590,7 +590,7 @@ def test_counts_of_pairs_are_those_of_a_double_loop(points, first, last, kinds, 
 
 @pytest.mark.parametrize("points", [2, 3, 64, 65, 128, 1000, 5000])
 def test_rows_are_shared_out_evenly_and_all(points):
-    bounds = streaming._even_rows(points)
+    bounds = recording._even_rows(points)
     assert bounds[0] == 0
     assert bounds[-1] == points
     assert np.all(np.diff(bounds) > 0)
@@ -697,15 +697,15 @@ def test_too_many_points_are_refused_at_once():
     ],
 )
 def test_what_does_not_fit_into_memory_is_refused(monkeypatch, functional, sentence):
-    monkeypatch.setattr(memory, "available_memory", lambda: 800)
+    monkeypatch.setattr(recording, "available_memory", lambda: 800)
     with pytest.raises(ValueError, match=sentence):
         cp.estimate(planted(10), functional, replicates=100, **TIMES)
 
 
 def test_values_that_do_not_fit_into_memory_are_refused(monkeypatch):
     """All pairs of 100 points fit where only sums are kept, and of 1000 replicates they do not."""
-    monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000)
+    monkeypatch.setattr(recording, "available_memory", lambda: 1_000_000)
     with pytest.raises(ValueError, match=r"co_clustering with its 4,950 components needs 0.0396 GB for 1,000 repl"):
         cp.estimate(planted(100), cp.co_clustering(keep_values=True), replicates=1000, **TIMES)
-    monkeypatch.setattr(memory, "available_memory", lambda: None)  # not known: nothing is refused
+    monkeypatch.setattr(recording, "available_memory", lambda: None)  # not known: nothing is refused
     cp.estimate(planted(10), cp.co_clustering(keep_values=False), replicates=1, **TIMES)

@@ -22,8 +22,8 @@ from copartition.core.random import stream
 from copartition.core.room import grown_pair
 from copartition.core.state import Coupled, Hooks, Pair, Stepper
 from copartition.core.steps import count_pair, reset_chain, step_together
+from copartition.core.sweeps import PARTED, POINT_BY_POINT, TOGETHER
 from copartition.core.types import DONE, int1, int64, uint1
-from copartition.core.whole_sweeps import PARTED, POINT_BY_POINT, TOGETHER
 from test_split_merge import four_points
 from test_sweeps import all_are_plausible, assert_overlap_counts_are_right, chi_square_is_plausible, mixture
 

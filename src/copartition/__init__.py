@@ -14,7 +14,7 @@ from copartition import errors as errors
 from copartition import partition as partition
 from copartition._version import __version__
 from copartition.answers import Estimate
-from copartition.chains.neighbours import JointUpdates
+from copartition.chains.moves import JointUpdates
 from copartition.chains.start import Start
 from copartition.chains.step import Step
 from copartition.clustering import Clustering, cluster
@@ -47,7 +47,7 @@ from copartition.targets.discrete import Bernoulli, Categorical, Poisson
 from copartition.targets.distributions import Beta, Gamma, InverseGamma, LogUniform, Normal
 from copartition.targets.gaussian import Gaussian
 from copartition.targets.mixture import Mixture
-from copartition.targets.network.model import BlockModel
+from copartition.targets.network import BlockModel
 from copartition.targets.normal import NormalInverseGamma, NormalInverseWishart
 from copartition.targets.priors import (
     DirichletProcess,

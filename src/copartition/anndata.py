@@ -12,7 +12,7 @@ import numpy as np
 from copartition._version import __version__
 from copartition.clustering.answer import ALL_PAIRS, Clustering
 from copartition.clustering.call import cluster as cluster_rows
-from copartition.datasets.annotated import representation_of, titles_of
+from copartition.datasets.frames import representation_of, titles_of
 from copartition.datasets.kinds import NUMBER, Column, Kinds
 from copartition.diagnostics.findings import MISFIT
 from copartition.extras import needed

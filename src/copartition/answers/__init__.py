@@ -1,7 +1,6 @@
 """What runs return: plain data, with all that one may ask of them."""
 
-from copartition.answers.estimate import Estimate
-from copartition.answers.sample import Sample
+from copartition.answers.estimate import Estimate, Sample
 from copartition.diagnostics.consensus import Consensus
 from copartition.diagnostics.evidence import Comparison, Evidence
 from copartition.diagnostics.modes import Modes

@@ -22,8 +22,7 @@ from copartition.core.starts import FROM_PRIOR, SEQUENTIAL, begin_at, begin_draw
 from copartition.core.state import PLACE, STEPS, Chain, Model, Pair
 from copartition.core.steps import begin_chain, count_pair, make_coupled_steps
 from copartition.core.types import DONE, FULL, IMPOSSIBLE, PAUSED
-from copartition.couplings.base import Coupling
-from copartition.couplings.elementary import Independent
+from copartition.couplings.base import Coupling, Independent
 from copartition.targets.base import Target, can_be_drawn
 from copartition.validation import integer, shorten
 

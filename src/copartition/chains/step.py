@@ -8,15 +8,13 @@ from typing import Any, cast
 import numpy as np
 
 from copartition.chains import moves
-from copartition.chains.moves import Move
-from copartition.chains.neighbours import JointUpdates, as_joint_updates
+from copartition.chains.moves import JointUpdates, Move, as_joint_updates
 from copartition.core.compiling import Kernel
 from copartition.core.room import NO_PARTNERS, NO_UPDATES, UpdatePlan, empty_chain, widths_of
 from copartition.core.state import Chain, Coupled, Stepper
 from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain
 from copartition.couplings import check_coupling
-from copartition.couplings.base import Coupling
-from copartition.couplings.elementary import Independent
+from copartition.couplings.base import Coupling, Independent
 from copartition.targets.base import Target
 from copartition.validation import integer, shorten
 

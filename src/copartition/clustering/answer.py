@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copartition.clustering import around, describing, filling, predicting
+from copartition.clustering import around, describing, predicting
 from copartition.clustering.model import table_of
 from copartition.datasets.kinds import Kinds, recognise
 from copartition.diagnostics.consensus import Consensus, consensus_of
@@ -343,7 +343,7 @@ class Clustering(Displayed):
             well the others of its cluster predict a row, on the scale of `score_samples`. The most probable first.
         """
         self._check_mixture("outliers")
-        return filling.outliers(
+        return describing.outliers(
             self.draws, self.names, self.labels, integer("most", most, 1), probability("least", least)
         )
 
@@ -357,7 +357,7 @@ class Clustering(Displayed):
             `sd`, of a number; `probability`, of a category; and the standard error of number or probability.
         """
         self._check_mixture("impute")
-        return filling.impute(self.draws, self.names)
+        return describing.impute(self.draws, self.names)
 
     # --- other clusterings -------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.clustering.averages import by_replicate, each_partition, overlaps_with, stderr_of
+from copartition.clustering.predicting import by_replicate, each_partition, overlaps_with, stderr_of
 from copartition.diagnostics.search import from_draws
 from copartition.partition import canonical
 from copartition.runs.drawing import WeightedPartitions

@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 
 from copartition.clustering.answer import Clustering
 from copartition.clustering.chains import OrdinaryChains
-from copartition.clustering.choice import Score, choose_component
-from copartition.clustering.model import NAMED, component_for, posterior_of, table_of, why_singular
+from copartition.clustering.model import (
+    NAMED,
+    Score,
+    choose_component,
+    component_for,
+    posterior_of,
+    table_of,
+    why_singular,
+)
 from copartition.clustering.pairs import Certificate, certify
 from copartition.clustering.reading import answer_of
 from copartition.clustering.work import FULL_EFFORT, Budget
@@ -25,7 +32,7 @@ from copartition.runs.progress import bar_for
 from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target
 from copartition.targets.mixture import Component, Mixture
-from copartition.targets.network.model import BlockModel
+from copartition.targets.network import BlockModel
 from copartition.validation import flag, integer, positive_number, shorten
 
 CHAINS_SHARE = 0.35  # of all work, for chains before pairs

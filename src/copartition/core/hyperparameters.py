@@ -29,9 +29,8 @@ import math
 
 import numpy as np
 
-from copartition.core.clusters import copy_array
+from copartition.core.clusters import copy_array, exponentiate
 from copartition.core.compiling import hook, inner, outline
-from copartition.core.conditional import exponentiate
 from copartition.core.random import draw, uniform
 from copartition.core.state import Room, move_signatures
 from copartition.core.types import DONE, NO_HYPERPARAMETER

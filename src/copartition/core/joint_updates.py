@@ -36,9 +36,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.core.clusters import clear_row, copy_kept, let_go, put_in, take_out
+from copartition.core.clusters import (
+    add_log_prior,
+    clear_row,
+    copy_kept,
+    exponentiate,
+    forbid,
+    let_go,
+    predict,
+    put_in,
+    take_out,
+)
 from copartition.core.compiling import hook, inner, outline
-from copartition.core.conditional import add_log_prior, exponentiate, forbid, predict
 from copartition.core.overlaps import match_clusters, recount_pair
 from copartition.core.random import bits, bits_of, draw, uniform, uniform_of
 from copartition.core.split_merge import grow

@@ -37,9 +37,8 @@ import math
 
 import numpy as np
 
-from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept
+from copartition.core.clusters import add_to_row, clear_row, copy_kept, drop_cluster, enter_kept, predict
 from copartition.core.compiling import hook, inner, outline
-from copartition.core.conditional import predict
 from copartition.core.numerics import LOWEST, exp_nonpositive
 from copartition.core.proposals import (
     ACCEPTED,

@@ -6,9 +6,18 @@ import math
 
 import numpy as np
 
-from copartition.core.clusters import choices, has_room, put_in, reset
+from copartition.core.clusters import (
+    add_log_prior,
+    choices,
+    exponentiate,
+    forbid,
+    has_room,
+    put_in,
+    refusal_of,
+    reset,
+    weigh,
+)
 from copartition.core.compiling import hook, inner, outline
-from copartition.core.conditional import add_log_prior, exponentiate, forbid, refusal_of, weigh
 from copartition.core.hyperparameters import begin_hyperparameters, draw_hyperparameters, has_hyperparameters
 from copartition.core.random import draw, shuffle, uniform
 from copartition.core.state import Chain, Hooks, Model

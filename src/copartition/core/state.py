@@ -523,7 +523,7 @@ class Pair(State):
     due : int64 array (1)
         The point at which clusters are to be matched afresh.
     shadow_x, shadow_y : Chain
-        What x would be on the path of y, and y on that of x: see `copartition.core.whole_sweeps`. Empty where no
+        What x would be on the path of y, and y on that of x: see `copartition.core.sweeps`. Empty where no
         coupling of whole sweeps is used.
     names_x, names_y : Matching
         Clusters of x that have the same name as those of the shadow of y, which follows it; and of y with the shadow

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from copartition.core.clusters import choices, put_in, rebuild_if_due, take_out
+from copartition.core.clusters import choices, put_in, rebuild_if_due, take_out, weigh
 from copartition.core.compiling import inner, kernel
-from copartition.core.conditional import weigh
 from copartition.core.hyperparameters import renew_all
 from copartition.core.overlaps import have_met, recount_pair
 from copartition.core.split_merge import grow

@@ -10,7 +10,7 @@ it is right if j has the distribution of y's choice when i has that of x's and u
 numbers of choices, ``pair`` is a reference to the `copartition.core.state.Pair` (read ``pair.x.weights``).
 A choice of weight 0 is never right. For fixed i, let each j answer to one interval of u: then the distribution of the
 coupling can be computed exactly, by finding the ends of these intervals, and is, in the tests
-(`tests/distributions.py`). `couplings/elementary.py` is the shortest example.
+(`tests/distributions.py`). `couplings/base.py` is the shortest example.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from copartition.core.compiling import Kernel
-from copartition.couplings.base import Coupling, partner
-from copartition.couplings.elementary import Common, Independent, Maximal
+from copartition.couplings.base import Common, Coupling, Independent, Maximal, partner
 from copartition.couplings.matched import Matched, Path
 from copartition.couplings.transport import Transport
 from copartition.validation import shorten

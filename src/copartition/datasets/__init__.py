@@ -1,8 +1,7 @@
 """Data: bundled examples, tables and networks in files."""
 
-from copartition.datasets.annotated import is_annotated, read_annotated, representation_of
-from copartition.datasets.faithful import faithful
-from copartition.datasets.galaxies import galaxies
+from copartition.datasets.examples import faithful, galaxies
+from copartition.datasets.frames import is_annotated, read_annotated, representation_of
 from copartition.datasets.graphs import NETWORKS, Network, is_network, read_network
 from copartition.datasets.kinds import KINDS, Column, Kinds, read_kinds, recognise
 from copartition.datasets.relations import reproduced_by

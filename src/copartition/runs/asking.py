@@ -28,7 +28,7 @@ from copartition.results.replicates import Moments
 from copartition.runs.defaults import describe_functionals
 from copartition.runs.pacing import Pause
 from copartition.runs.pieces import run_all
-from copartition.runs.streaming import MOST_POINTS, Gatherer
+from copartition.runs.recording import MOST_POINTS, Gatherer
 from copartition.targets.base import Target
 from copartition.targets.hooks import log_predictive
 from copartition.validation import shorten

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.chains.neighbours import JointUpdates
+from copartition.chains.moves import JointUpdates
 from copartition.chains.start import check_start
 from copartition.chains.step import BoundStep, Step, objection_to_moves
 from copartition.runs.defaults import bind, cost_of_moves, partners_for, resolve

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from copartition.chains.neighbours import JointUpdates
+from copartition.chains.moves import JointUpdates
 from copartition.chains.start import check_start, read_init
 from copartition.chains.step import Step
 from copartition.couplings import COUPLINGS, check_coupling

@@ -15,8 +15,7 @@ import numpy as np
 
 from copartition._version import __version__
 from copartition.chains.chain import advance_chain
-from copartition.chains.moves import dealt_by
-from copartition.chains.neighbours import JointUpdates, partners_of, plan_updates
+from copartition.chains.moves import JointUpdates, dealt_by, partners_of, plan_updates
 from copartition.chains.start import check_start, describe_start, start_chain
 from copartition.chains.step import BoundStep, Step, check_split_merge, objection_to_moves
 from copartition.core.cache import code_hash, digest_of
@@ -24,7 +23,7 @@ from copartition.core.compiling import Kernel
 from copartition.core.random import stream
 from copartition.core.room import NO_PARTNERS, NO_UPDATES
 from copartition.couplings import check_coupling
-from copartition.couplings.elementary import Independent
+from copartition.couplings.base import Independent
 from copartition.diagnostics.findings import Finding
 from copartition.functionals import Functional
 from copartition.runs.replicates import Job

@@ -42,9 +42,8 @@ from copartition.partition import canonical
 from copartition.results import Outcomes
 from copartition.results.chains import MOST_KEPT, Unmet
 from copartition.results.kept import Row, Sums, whole_numbers
-from copartition.runs.atoms import Keeper
 from copartition.runs.pacing import Chunks, Interrupted, Pause
-from copartition.runs.streaming import Arrangement, Gatherer
+from copartition.runs.recording import Arrangement, Gatherer, Keeper
 from copartition.targets.base import Target
 
 UNBOUNDED = 1 << 60  # a cap that no pair reaches

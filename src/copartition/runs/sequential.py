@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from copartition.chains.chain import chain_at, refusal
-from copartition.core.clusters import choices, put_in, rebuild_if_due
+from copartition.core.clusters import add_log_prior, choices, exponentiate, predict, put_in, rebuild_if_due
 from copartition.core.compiling import kernel, prepare
-from copartition.core.conditional import add_log_prior, exponentiate, predict
 from copartition.core.random import draw, stream, uniform
 from copartition.core.room import copied, grown
 from copartition.core.starts import begin_at

@@ -45,7 +45,7 @@ from copartition.targets.kinds.gamma import GAMMA
 from copartition.targets.kinds.known import KNOWN
 from copartition.targets.kinds.tied import TIED
 from copartition.targets.kinds.wishart import WISHART, base_of, distance_of, is_lost, let_go, log_density_of
-from copartition.targets.members.table import ColumnGroup, MembersOf
+from copartition.targets.members import ColumnGroup, MembersOf
 from copartition.targets.mixture import Component, Prepared
 from copartition.targets.unknown import (
     NO_UNKNOWNS,

@@ -12,7 +12,7 @@ from copartition.targets.cells import Cells
 from copartition.targets.column_groups import GroupedComponent
 from copartition.targets.discrete import CategoryComponent, category_groups
 from copartition.targets.kinds import column_group
-from copartition.targets.members.table import ColumnGroup
+from copartition.targets.members import ColumnGroup
 from copartition.targets.mixture import Component
 from copartition.validation import shorten
 

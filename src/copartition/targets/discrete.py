@@ -13,8 +13,14 @@ from copartition.targets.cells import Cells
 from copartition.targets.column_groups import GroupedComponent, equal_columns
 from copartition.targets.kinds import discrete
 from copartition.targets.kinds.column_group import GroupArrays
-from copartition.targets.members.discrete import AnswerColumn, CategoryColumn, CountColumn, CountPrior
-from copartition.targets.members.table import ColumnGroup, column_by_column
+from copartition.targets.members import (
+    AnswerColumn,
+    CategoryColumn,
+    ColumnGroup,
+    CountColumn,
+    CountPrior,
+    column_by_column,
+)
 from copartition.validation import column_array, plain, positive_array, shorten
 
 MOST_CELLS = 200_000_000  # of rows times categories: more do not fit into a machine

@@ -29,16 +29,15 @@ import numpy as np
 from copartition.core.room import aligned
 from copartition.targets.cells import Cells
 from copartition.targets.column_groups import GroupedComponent
-from copartition.targets.data_prior import short
+from copartition.targets.data_prior import column_names, distributions_in, scale_grid, short
 from copartition.targets.hooks import log_merge, log_predictive
 from copartition.targets.kinds import known, tied_hyper
 from copartition.targets.kinds.column_group import MEAN, SPREAD, WEIGHT, GroupArrays
-from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
-from copartition.targets.members.table import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members import ColumnGroup, all_together, column_by_column, values_by_role
 from copartition.targets.mixture import Prepared
+from copartition.targets.normal_members import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.tied import SharedNoise, statistics_of
 from copartition.targets.unknown import Drawn
-from copartition.targets.unknown_prior import column_names, distributions_in, scale_grid
 from copartition.validation import column_array, finite_array, plain, positive_array, positive_definite, shorten
 
 COLUMNS_AT_A_TIME = 32

@@ -17,18 +17,22 @@ from copartition.targets.data_prior import (
     MEAN_WEIGHT,
     MORE_DEGREES,
     covariance_of,
+    distributions_in,
+    known_or_start,
+    mean_grids,
     means_of,
     representation,
+    scale_grid,
     scale_matrix,
     short,
     variances_of,
+    weight_grid,
 )
 from copartition.targets.distributions import NODES
 from copartition.targets.kinds import gamma, wishart, wishart_hyperparameters
 from copartition.targets.kinds.column_group import MEAN, SCALE, WEIGHT, GroupArrays
-from copartition.targets.members.normal import StudentColumn, StudentPrior, StudentRows
-from copartition.targets.members.table import ColumnGroup, all_together, column_by_column, values_by_role
-from copartition.targets.unknown_prior import distributions_in, known_or_start, mean_grids, scale_grid, weight_grid
+from copartition.targets.members import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.normal_members import StudentColumn, StudentPrior, StudentRows
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
 

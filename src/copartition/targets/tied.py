@@ -17,21 +17,24 @@ from copartition.targets.column_groups import GroupedComponent
 from copartition.targets.data_prior import (
     MEAN_WEIGHT,
     MORE_DEGREES,
+    column_names,
     covariance_of,
+    distributions_in,
     means_of,
     representation,
+    scale_grid,
     scale_matrix,
     short,
     variances_of,
+    weight_grid,
 )
 from copartition.targets.distributions import NODES, Gamma, InverseGamma
 from copartition.targets.kinds import known, tied
 from copartition.targets.kinds import tied_hyper as numbers
 from copartition.targets.kinds.column_group import MEAN, SCALE, SPREAD, WEIGHT, GroupArrays
-from copartition.targets.members.normal import NormalColumn, NormalPrior, NormalRows, RowsPrior
-from copartition.targets.members.table import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.members import ColumnGroup, all_together, column_by_column, values_by_role
+from copartition.targets.normal_members import NormalColumn, NormalPrior, NormalRows, RowsPrior
 from copartition.targets.unknown import Drawn
-from copartition.targets.unknown_prior import column_names, distributions_in, scale_grid, weight_grid
 from copartition.validation import column_array, finite_array, positive_array, positive_number, shorten
 
 

@@ -39,9 +39,8 @@ from copartition.view.clusterings import GRADES, ClusteringLike, is_clustering
 from copartition.view.palette import SERIES
 from copartition.view.plots.of_clusterings import clusters
 from copartition.view.report.clustering import cluster_rows, doubtful_head, doubtful_rows, members_called
-from copartition.view.report.pictures import svg_of
-from copartition.view.report.tables import ROWS, making_of, members_of, rows_of, unmet_of
-from copartition.view.report.templating import render
+from copartition.view.report.page import ROWS, making_of, members_of, rows_of, unmet_of
+from copartition.view.report.pictures import render, svg_of
 
 LEVELS = {
     GOOD: "#2f8f57",

@@ -1,4 +1,4 @@
-"""The colours of all pictures: of `copartition.plots`, of pages, of the paper's figures and of the examples.
+"""What all pictures share: colours, axes to draw into, labels, plain numbers, intervals.
 
 Series of a picture take the first colours of one list, each its own. The first six differ in lightness by 10 at least
 (of 100, CIELAB), so that they differ in grey, and by 24 in colour (CIE 1976), for people who see all colours and for
@@ -12,7 +12,12 @@ by the golden section, so that none comes twice.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from copartition.extras import needed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INK, MUTED, ACCENT = "#1b1e23", "#80868f", "#1f5f99"
 PAPER = "#fefefe"  # of halos and of what hides something: pages put their own background in its place
@@ -93,3 +98,31 @@ def dots_of(number: int) -> dict[str, Any]:
     {'color': '#1f5f99', 'marker': 's'}
     """
     return {"color": color_of(number), "marker": SHAPES[number % len(SHAPES)]}
+
+
+SIZE = (5.0, 3.4)  # inches
+DOTS = 500  # of a picture of all pairs, to a side
+
+
+def axes_for(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
+    """Return the axes that were given, or new ones."""
+    if ax is not None:
+        return ax
+    return needed("matplotlib.pyplot", by="A picture").subplots(figsize=size, layout="constrained")[1]
+
+
+def labelled(ax: Axes, x: str, y: str) -> Axes:
+    """Return axes with labels, and without lines where nothing is."""
+    # Names may be those of a user's functions, in which a dollar sign is no mathematics.
+    ax.set_xlabel(x, parse_math=False)
+    ax.set_ylabel(y, parse_math=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plain_numbers(axis: Any) -> None:
+    """Let a logarithmic axis say 0.01, not a power of ten, and no more than that."""
+    from matplotlib.ticker import NullFormatter
+
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())

@@ -4,14 +4,12 @@ Colours are those of `copartition.view.palette`. Lines differ in dashes and band
 all can be read in grey.
 """
 
-from copartition.view.axes import plain_numbers
 from copartition.view.networks import adjacency, network
-from copartition.view.palette import ACCENT, INK, MUTED
+from copartition.view.palette import ACCENT, INK, MUTED, plain_numbers
 from copartition.view.plots.natural import natural
 from copartition.view.plots.of_clusterings import clusters, profile
 from copartition.view.plots.of_clusters import certainty, cluster_matrix, co_clustering, memberships
-from copartition.view.plots.of_distributions import density, density_in_the_plane, hyperparameters, n_clusters
-from copartition.view.plots.of_models import evidence
+from copartition.view.plots.of_distributions import density, density_in_the_plane, evidence, hyperparameters, n_clusters
 from copartition.view.plots.of_pairs import meeting_times, traces, tuned, tv_bound
 from copartition.view.plots.of_replicates import bars, chains, means, running, values
 

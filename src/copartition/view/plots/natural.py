@@ -12,9 +12,9 @@ from copartition.diagnostics.tuning import Tuned
 from copartition.extras import needed
 from copartition.results import MeetingTimes, Replicates
 from copartition.validation import shorten
-from copartition.view.axes import SIZE, labelled
 from copartition.view.clusterings import is_clustering
-from copartition.view.plots import of_clusterings, of_clusters, of_distributions, of_models, of_pairs
+from copartition.view.palette import SIZE, labelled
+from copartition.view.plots import of_clusterings, of_clusters, of_distributions, of_pairs
 from copartition.view.plots.of_replicates import bars, means, running
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ drawn.register(Replicates, natural)
 drawn.register(MeetingTimes, of_pairs.meeting_times)
 drawn.register(Consensus, of_clusters.co_clustering)
 drawn.register(Tuned, of_pairs.tuned)
-drawn.register(Comparison, of_models.evidence)
+drawn.register(Comparison, of_distributions.evidence)
 
 
 def _drawing_of(part: Replicates) -> Drawing:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from copartition.targets.network.model import BlockModel
+from copartition.targets.network import BlockModel
 from copartition.validation import integer
-from copartition.view.axes import axes_for, labelled
 from copartition.view.clusterings import (
     ClusteringLike,
     ColumnProfile,
@@ -19,10 +18,9 @@ from copartition.view.clusterings import (
     profile_of,
 )
 from copartition.view.networks import FIRST_COLOUR, network
-from copartition.view.palette import ACCENT, INK, MUTED, SERIES, SHAPES, color_of
-from copartition.view.plots.numbering import number_clusters
+from copartition.view.palette import ACCENT, INK, MUTED, SERIES, SHAPES, axes_for, color_of, labelled
 from copartition.view.plots.of_clusters import co_clustering
-from copartition.view.plots.scales import JITTER, Along, along
+from copartition.view.plots.scales import JITTER, Along, along, number_clusters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

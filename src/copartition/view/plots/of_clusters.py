@@ -9,9 +9,8 @@ import numpy as np
 from copartition.diagnostics.consensus import Consensus, consensus_of
 from copartition.results import Replicates
 from copartition.validation import integer, shorten
-from copartition.view import axes
-from copartition.view.axes import axes_for, labelled
-from copartition.view.palette import ACCENT, INK, MUTED, PAPER, is_dark, shades
+from copartition.view import palette
+from copartition.view.palette import ACCENT, INK, MUTED, PAPER, axes_for, is_dark, labelled, shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,18 +66,18 @@ def _ordered(c: Consensus) -> np.ndarray:
     order = c.order
     count = len(order)
     if c.pairs is None:
-        shown = c.labels[order[np.linspace(0, count - 1, min(count, axes.DOTS)).astype(np.int64)]]
+        shown = c.labels[order[np.linspace(0, count - 1, min(count, palette.DOTS)).astype(np.int64)]]
         return c.between[np.ix_(shown, shown)]
-    if count <= axes.DOTS:
+    if count <= palette.DOTS:
         return c.similarity[np.ix_(order, order)]
     # Row by row, so that there is never a table of all points.
     place = np.empty(count, dtype=np.int64)
-    place[order] = np.arange(count) * axes.DOTS // count
-    sums, counts = np.zeros((axes.DOTS, axes.DOTS)), np.bincount(place, minlength=axes.DOTS).astype(float)
+    place[order] = np.arange(count) * palette.DOTS // count
+    sums, counts = np.zeros((palette.DOTS, palette.DOTS)), np.bincount(place, minlength=palette.DOTS).astype(float)
     begin = 0
     for i in range(count - 1):
         row = c.pairs[begin : begin + count - i - 1]
-        sums[place[i]] += np.bincount(place[i + 1 :], weights=row, minlength=axes.DOTS)
+        sums[place[i]] += np.bincount(place[i + 1 :], weights=row, minlength=palette.DOTS)
         begin += count - i - 1
     sums = sums + sums.T + np.diag(counts)
     return sums / np.outer(counts, counts)

@@ -1,4 +1,4 @@
-"""Pictures of distributions: of the next point, of the number of clusters, of hyperparameters that are unknown."""
+"""Pictures of distributions: of the next point, the number of clusters, unknown hyperparameters, and models."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copartition.diagnostics.evidence import Comparison
 from copartition.results import Replicates
 from copartition.targets.base import Target
 from copartition.targets.priors import prior_n_clusters
 from copartition.validation import confidence, finite_array, shorten
-from copartition.view.axes import axes_for, labelled
 from copartition.view.clusterings import ClusteringLike, check_clustering
-from copartition.view.palette import ACCENT, INK, MUTED
+from copartition.view.palette import ACCENT, INK, MUTED, axes_for, labelled
 from copartition.view.plots.of_replicates import bars, draw_bars, range_of
 
 if TYPE_CHECKING:
@@ -192,3 +192,33 @@ def _distribution_of(posterior: Target, number: str) -> Any:
         raise ValueError(f"posterior must have the unknown hyperparameter {number!r}, got {shorten(posterior)}.")
     hooks = groups[0].distribution
     return hooks if len(groups[0].names) == 1 else None
+
+
+def evidence(c: Comparison, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
+    """Draw the log evidences of models against that of the best, with their intervals, the best on top.
+
+    Parameters
+    ----------
+    c : Comparison
+        What `compare` returns.
+    ax : matplotlib axes, optional
+    level : float
+        Of the intervals, those of each log evidence by itself.
+    """
+    if not isinstance(c, Comparison):
+        raise TypeError(f"c must be what compare returns, got {shorten(c)}.")
+    level = confidence(level)
+    ax = axes_for(ax)
+    best = c.mean[0]
+    ends = np.array([one.interval(level) for one in c.evidences.values()]) - best
+    places = np.arange(len(c.names))
+    half = np.abs(ends - c.difference[:, None]).T
+    ax.axvline(0.0, color=MUTED, lw=0.8, ls="--")
+    ax.errorbar(c.difference, places, xerr=half, fmt="o", color=INK, ecolor=ACCENT, markersize=4, lw=1.5, capsize=3)
+    for place, (difference, probability) in enumerate(zip(c.difference, c.probability, strict=True)):
+        text = f"{probability:.2g}" if probability >= 1e-4 else "below 0.0001"
+        ax.annotate(text, (difference, place), (0, 6), textcoords="offset points", ha="center", fontsize="small")
+    ax.set_yticks(places, c.names, parse_math=False)
+    ax.set_ylim(len(places) - 0.5, -0.7)
+    ax.margins(x=0.12)
+    return labelled(ax, f"log evidence, less {best:.1f}, and probability", "")

@@ -11,8 +11,7 @@ from copartition.diagnostics.bounds import tv_bound as bound_of
 from copartition.diagnostics.tuning import Tuned
 from copartition.results import MeetingTimes, Replicates
 from copartition.validation import integer, shorten
-from copartition.view.axes import axes_for, labelled, plain_numbers
-from copartition.view.palette import INK, MUTED, color_of, line_of
+from copartition.view.palette import INK, MUTED, axes_for, color_of, labelled, line_of, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

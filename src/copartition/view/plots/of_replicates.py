@@ -11,8 +11,7 @@ from copartition.diagnostics.findings import OUTSIDE
 from copartition.names import are_shares
 from copartition.results import Draws, Replicates
 from copartition.validation import confidence, integer, shorten
-from copartition.view.axes import axes_for, labelled, plain_numbers
-from copartition.view.palette import INK, MUTED, line_of
+from copartition.view.palette import INK, MUTED, axes_for, labelled, line_of, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

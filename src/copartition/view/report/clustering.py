@@ -12,10 +12,9 @@ import numpy as np
 from copartition._version import __version__
 from copartition.diagnostics.consensus import Consensus
 from copartition.extras import needed
-from copartition.targets.network.model import BlockModel
+from copartition.targets.network import BlockModel
 from copartition.validation import shorten
 from copartition.view import plots
-from copartition.view.axes import labelled
 from copartition.view.clusterings import (
     DOUBTED,
     GRADES,
@@ -25,10 +24,10 @@ from copartition.view.clusterings import (
     doubtful,
     profile_of,
 )
+from copartition.view.palette import labelled
 from copartition.view.plots.of_clusterings import color_of_cluster, drawn_columns, profile_size, shape_of_cluster
 from copartition.view.plots.scales import along
-from copartition.view.report.pictures import THEME, Picture, svg_of
-from copartition.view.report.templating import render
+from copartition.view.report.pictures import THEME, Picture, render, svg_of
 
 DOUBTS = ["cluster", "certainty", "next likely cluster", "its probability"]
 SLIGHT = 0.01  # probability of the next likely cluster, below which there is none

@@ -1,4 +1,7 @@
-"""Plots as pieces of SVG that take their colours from the page around them, so that they follow it into the dark."""
+"""The pieces that pages and displays in notebooks are made of: templates, and plots as SVG.
+
+Plots take their colours from the page around them, so that they follow it into the dark.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from copartition.view.palette import INK, MUTED, PAPER, SERIES
+from copartition.view.palette import DARK_PAGE, INK, LIGHT_PAGE, MUTED, PAPER, SERIES
 
 THEME = {
     MUTED: "var(--muted)",
@@ -66,3 +70,19 @@ def svg_of(draw: Callable[[Any], Any], name: str, size: tuple[float, float] = (5
     for color, variable in THEME.items():
         svg = svg.replace(color, variable)
     return svg
+
+
+@cache
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("copartition.view.report"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.globals.update(light=LIGHT_PAGE, dark=DARK_PAGE)
+    return environment
+
+
+def render(template: str, **content: Any) -> str:
+    """Return a page or a display from a template; all text in `content` is escaped."""
+    return str(_environment().get_template(template).render(**content))

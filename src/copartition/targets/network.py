@@ -23,9 +23,7 @@ import numpy as np
 from copartition.core.clusters import set_all
 from copartition.core.compiling import Kernel, inner, made_anew
 from copartition.targets.base import Target
-from copartition.targets.graphs import Graph, graph_of, names_of, nearest_vertices, neighbours_of, of_vertices
-from copartition.targets.hooks import Keeping
-from copartition.targets.network.edges import (
+from copartition.targets.edges import (
     begin_block,
     bernoulli_likelihood,
     bernoulli_merge,
@@ -41,6 +39,8 @@ from copartition.targets.network.edges import (
     predictive_of,
     table_of,
 )
+from copartition.targets.graphs import Graph, graph_of, names_of, nearest_vertices, neighbours_of, of_vertices
+from copartition.targets.hooks import Keeping
 from copartition.targets.priors import DirichletProcess, Prior, check_prior, prior_n_clusters
 from copartition.validation import positive_number, shorten
 
@@ -349,7 +349,7 @@ class BlockModel(Target):
 
 
 def _integers_of(graph: Graph) -> np.ndarray:
-    """Return what `copartition.targets.network.edges` looks up."""
+    """Return what `copartition.targets.edges` looks up."""
     begin, others, counts = neighbours_of(graph)
     parts = [begin + 2 * graph.n_vertices + 1, graph.loops, others]
     return np.concatenate([*parts, counts] if np.any(counts != 1) else parts)

@@ -50,7 +50,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.targets.members.table import Moments, Predictive
+from copartition.targets.members import Moments, Predictive
 
 
 class ColumnStatistics(NamedTuple):
