@@ -17,7 +17,7 @@ from copartition.diagnostics.efficiency import asymptotic_variance, relative_err
 from copartition.partition import canonical
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.differences import PairRunner, States
-from copartition.runs.pacing import Pause
+from copartition.runs.progress import Pause
 from copartition.runs.sampling import DrawJob, run_chains
 from test_asymptotic_variance import exact, exact_with_number, functionals
 

@@ -25,7 +25,7 @@ from copartition.diagnostics.findings import verdict_of
 from copartition.functionals.base import bind_all
 from copartition.runs.asymptotic_variance import LEAST_ATOMS, MOST_ATOMS, combined, drawn_by_weight
 from copartition.runs.differences import PairRunner, States
-from copartition.runs.pacing import Pause
+from copartition.runs.progress import Pause
 
 SHORT = {"burn_in": 5, "min_sweeps": 50, "lag": 5, "executor": 1}
 HASTY = {"burn_in": 0, "min_sweeps": 3, "lag": 1, "executor": 1}  # nearly all replicates have signed weights

@@ -21,7 +21,7 @@ from copartition.functionals.base import bind_all, evaluate_at
 from copartition.results.kept import Partitions
 from copartition.runs import recording
 from copartition.runs.drawing import part_of
-from copartition.runs.pacing import Pause
+from copartition.runs.progress import Pause
 from copartition.runs.replicates import Job, Settings
 from stores import damaged
 

@@ -27,7 +27,7 @@ from copartition.core.types import DONE, int64
 from copartition.couplings.base import partner
 from copartition.functionals.base import evaluate_at
 from copartition.runs.meeting import PairJob, pair_job
-from copartition.runs.pacing import Pause
+from copartition.runs.progress import Pause
 from copartition.runs.replicates import Job, Runner, Settings
 
 CAP = 10**6

@@ -20,8 +20,8 @@ from copartition.chains.start import advance_pair, check_start, couple, start_pa
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.core.steps import count_pair
-from copartition.runs.pacing import Interrupted
 from copartition.runs.pieces import run_all
+from copartition.runs.progress import Interrupted
 
 REPLICATES = 3 if JIT_DISABLED else 40
 TRANSPORT = BoundStep(cp.Step(cp.Transport(), 0))
@@ -96,7 +96,7 @@ def test_every_start_of_a_colouring_works(init):
 
 def test_results_do_not_depend_on_how_many_sweeps_a_call_makes(target, monkeypatch):
     expected = cp.meeting_times(target, replicates=REPLICATES, lag=1, init="singletons", seed=3)
-    monkeypatch.setattr("copartition.runs.pacing.Chunks.next", lambda self, remaining: 1)
+    monkeypatch.setattr("copartition.runs.progress.Chunks.next", lambda self, remaining: 1)
     single = cp.meeting_times(target, replicates=REPLICATES, lag=1, init="singletons", seed=3)
     assert single.meeting_times.tolist() == expected.meeting_times.tolist()
 

@@ -16,7 +16,7 @@ from copartition.chains.step import BoundStep
 from copartition.results import Outcomes
 from copartition.runs import pieces, progress
 from copartition.runs.meeting import pair_job
-from copartition.runs.pacing import Interrupted, Pause
+from copartition.runs.progress import Interrupted, Pause
 from copartition.runs.replicates import Runner
 
 

@@ -19,7 +19,7 @@ from copartition.functionals.base import bind_all
 from copartition.runs.candidates import candidate, cheaper_candidates, updating_candidates
 from copartition.runs.defaults import resolve
 from copartition.runs.meeting import PairJob, pair_job
-from copartition.runs.pacing import Pause
+from copartition.runs.progress import Pause
 from copartition.runs.workers import Where
 
 PAIRS = 400

@@ -23,7 +23,7 @@ from copartition.diagnostics.agreement import MODES, SLOW, adjusted_rand, agreem
 from copartition.diagnostics.findings import BAD, verdict_of
 from copartition.results import Course, Unmet
 from copartition.runs import estimating, pieces, progress
-from copartition.runs.pacing import Pause
+from copartition.runs.progress import Pause
 from copartition.runs.replicates import Job, Settings
 from test_diagnostics import estimate_from
 from test_estimator import trajectory

@@ -15,7 +15,8 @@ import numpy as np
 
 import copartition as cp
 from copartition import datasets
-from copartition.cli.model import ENDINGS, OPTIONS, block_model_of, network_options, one_sentence_errors, writing
+from copartition.cli.model import one_sentence_errors, writing
+from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_options
 from copartition.cli.posterior import EXAMPLES, kinds_of, list_of, refuse
 from copartition.clustering.answer import columns_about, free_names, said_of_names
 from copartition.clustering.call import check_arguments

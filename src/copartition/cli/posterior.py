@@ -1,6 +1,6 @@
 """The posterior that a command is about: which file, what its columns are, which component, which prior.
 
-For a file that holds a network it is that of a block model, see `copartition.cli.model`.
+For a file that holds a network it is that of a block model, see `copartition.cli.network`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 import copartition as cp
 from copartition import datasets
-from copartition.cli.model import ENDINGS, OPTIONS, block_model_of, network_line, network_options
+from copartition.cli.network import ENDINGS, OPTIONS, block_model_of, network_line, network_options
 from copartition.datasets.tables import is_missing, is_number, position_of, read_raw, row_labels, source_of
 from copartition.targets.cells import Cells, kept_names
 

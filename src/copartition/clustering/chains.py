@@ -28,8 +28,8 @@ from copartition.diagnostics.checks import BATCHES, gap_between
 from copartition.diagnostics.modes import shares_together
 from copartition.results.kept import narrow
 from copartition.runs.checks import dispersed_starts
-from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.progress import Chunks, Pause
 from copartition.runs.sampling import advance_by
 from copartition.runs.workers import Where
 from copartition.targets.base import Target

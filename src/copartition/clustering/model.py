@@ -20,8 +20,8 @@ from copartition.clustering.predicting import density_of_rows
 from copartition.clustering.work import Budget, Cost
 from copartition.datasets.kinds import BINARY, CATEGORY, COUNT, NUMBER, Column, Kinds
 from copartition.runs.defaults import bind, read_step_alone
-from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.progress import Pause
 from copartition.runs.workers import Where
 from copartition.targets.cells import Cells
 from copartition.targets.columns import Columns

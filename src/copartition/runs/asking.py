@@ -26,8 +26,8 @@ from copartition.results import Replicates
 from copartition.results.kept import LARGEST, Partitions, Sums, whole_numbers
 from copartition.results.replicates import Moments
 from copartition.runs.defaults import describe_functionals
-from copartition.runs.pacing import Pause
 from copartition.runs.pieces import run_all
+from copartition.runs.progress import Pause
 from copartition.runs.recording import MOST_POINTS, Gatherer
 from copartition.targets.base import Target
 from copartition.targets.hooks import log_predictive

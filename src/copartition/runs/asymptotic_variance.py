@@ -51,8 +51,8 @@ from copartition.runs.checks import compare_starts
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
 from copartition.runs.defaults import describe, describe_look
 from copartition.runs.differences import PairRunner, States, prepare_differences
-from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.progress import Chunks, Pause
 from copartition.runs.recording import check_memory
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.sampling import advance_by, prepare_chains

@@ -25,8 +25,8 @@ from copartition.functionals.pairs import CoClustering
 from copartition.names import are_shares
 from copartition.results import Outcomes
 from copartition.results.kept import Partitions
-from copartition.runs.pacing import Chunks, Interrupted, Pause
 from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.progress import Chunks, Interrupted, Pause
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import advance_by
 from copartition.targets.base import Target

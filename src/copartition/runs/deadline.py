@@ -24,8 +24,8 @@ from copartition.runs.checks import compare_starts
 from copartition.runs.choice import How, check_how, choose, make_job
 from copartition.runs.defaults import describe, describe_look
 from copartition.runs.estimating import ReplicateError
-from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.progress import Chunks, Pause
 from copartition.runs.recording import check_memory
 from copartition.runs.replicates import Job, Runner
 from copartition.runs.workers import Where, lasting

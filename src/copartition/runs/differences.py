@@ -20,7 +20,7 @@ from copartition.core.state import PLACE, STEPS
 from copartition.core.types import ASKING, DONE, FULL, PAUSED
 from copartition.functionals import Functional
 from copartition.functionals.base import arranged, evaluate_at
-from copartition.runs.pacing import Chunks, Pause
+from copartition.runs.progress import Chunks, Pause
 from copartition.targets.base import Target
 
 

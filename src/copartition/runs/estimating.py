@@ -36,9 +36,8 @@ from copartition.runs.checks import compare_starts, look_at_model, wants_look
 from copartition.runs.choice import Choice, How, check_how, choose, make_job
 from copartition.runs.defaults import describe, describe_look, describe_model
 from copartition.runs.keeping import Kept, seconds_a_batch
-from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, Schedule, run_all
-from copartition.runs.progress import Monitor, Patience, Watch, bar_for
+from copartition.runs.progress import Monitor, Patience, Pause, Watch, bar_for
 from copartition.runs.recording import check_memory
 from copartition.runs.replicates import Failure, Job
 from copartition.runs.stopping import FixedNumber, UntilPrecise, stopping_rule

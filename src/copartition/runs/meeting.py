@@ -14,8 +14,8 @@ from copartition.couplings.base import Coupling
 from copartition.functionals import Functional
 from copartition.results import MeetingTimes
 from copartition.runs.defaults import LAG, MAX_SWEEPS, bind, read_step
-from copartition.runs.pacing import Pause
 from copartition.runs.pieces import run_all
+from copartition.runs.progress import Pause
 from copartition.runs.replicates import Job, Runner, Settings
 from copartition.targets.base import Target, check_target
 from copartition.validation import flag, integer

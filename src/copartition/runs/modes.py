@@ -44,8 +44,8 @@ from copartition.diagnostics.modes import (
 from copartition.partition import canonical
 from copartition.runs.checks import dispersed_starts, most_clusters
 from copartition.runs.defaults import bind, read_step
-from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.progress import Pause
 from copartition.runs.workers import Task, lasting
 from copartition.targets.base import Target
 from copartition.validation import integer

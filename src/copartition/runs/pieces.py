@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.runs.pacing import Pause
-from copartition.runs.progress import Patience, counting
+from copartition.runs.progress import Patience, Pause, counting
 from copartition.runs.replicates import Failure
 from copartition.runs.workers import Task, Workers, workers_for
 

@@ -14,8 +14,8 @@ from copartition.chains.start import Beginning, start_chain
 from copartition.core.random import stream
 from copartition.diagnostics.evidence import Curve, Node
 from copartition.partition import canonical
-from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, Pieces, run_all
+from copartition.runs.progress import Pause
 from copartition.runs.replicates import Job, Runner, Settings
 
 EVIDENCE = int.from_bytes(b"evidence", "big")  # of the key of random streams

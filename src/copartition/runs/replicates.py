@@ -42,7 +42,7 @@ from copartition.partition import canonical
 from copartition.results import Outcomes
 from copartition.results.chains import MOST_KEPT, Unmet
 from copartition.results.kept import Row, Sums, whole_numbers
-from copartition.runs.pacing import Chunks, Interrupted, Pause
+from copartition.runs.progress import Chunks, Interrupted, Pause
 from copartition.runs.recording import Arrangement, Gatherer, Keeper
 from copartition.targets.base import Target
 

@@ -19,8 +19,8 @@ from copartition.core.steps import begin_chain, make_recorded_steps, make_steps
 from copartition.functionals import Functional
 from copartition.functionals.base import bind_all
 from copartition.runs.defaults import bind, read_step_alone
-from copartition.runs.pacing import Chunks, Pause
 from copartition.runs.pieces import OneByOne, run_all
+from copartition.runs.progress import Chunks, Pause
 from copartition.runs.recording import check_draws
 from copartition.runs.workers import Task
 from copartition.targets.base import Target, check_target

@@ -33,9 +33,9 @@ from copartition.core.sweeps import update_chain
 from copartition.core.types import DONE, FULL, INVALID, float64, int1, int64, uint1
 from copartition.diagnostics.evidence import SMC, Evidence
 from copartition.functionals import log_likelihood
-from copartition.runs.pacing import Pause
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.powers import EVIDENCE, OF_PARTICLES, EvidenceError
+from copartition.runs.progress import Pause
 from copartition.runs.stopping import GROWTH, MARGIN
 from copartition.runs.workers import lasting
 from copartition.targets.base import Target

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from copartition.chains.chain import listening
-from copartition.runs.pacing import Pause, PauseByFile
+from copartition.runs.progress import Pause, PauseByFile
 from copartition.validation import integer, shorten
 
 CGROUP = Path("/sys/fs/cgroup")
