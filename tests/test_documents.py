@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,17 +15,12 @@ import large
 import meeting
 import pictures
 import planted
+from cases import ROOT, blocks
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.datasets import faithful
 from public import public_names
-
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def blocks(name):
-    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
 
 
 def shown_lines(text):

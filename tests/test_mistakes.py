@@ -23,8 +23,8 @@ from copartition.diagnostics.efficiency import asymptotic_variance
 from copartition.diagnostics.findings import verdict_of
 from copartition.results import MeetingTimes
 from copartition.view import export, plots
+from made_up import estimate_from
 from stores import without
-from test_diagnostics import estimate_from
 
 
 @cp.kernels.log_predictive

@@ -21,10 +21,17 @@ PYTHONS = ("3.11", "3.12", "3.13")
 PACKAGES = ("oldest", "newest")
 SHOWN = ("numpy", "scipy", "numba", "pandas")
 # Every optional package is used in one of these, and but for a few none takes long with kernels in plain Python.
-FAST = ("test_extras", "reproduction/test_cells", "test_tables", "test_export", "test_graph_files", "test_store")
+FAST = (
+    "test_extras",
+    "reproduction/test_cells",
+    "datasets/test_tables",
+    "datasets/test_graph_files",
+    "results/test_store",
+    "view/test_export",
+)
 SLOW = (
-    "test_tables.py::test_commands_say_which_columns_they_used",
-    "test_store.py::test_a_second_run_on_a_store_is_told_to_wait_and_the_first_loses_nothing",
+    "datasets/test_tables.py::test_commands_say_which_columns_they_used",
+    "results/test_store.py::test_a_second_run_on_a_store_is_told_to_wait_and_the_first_loses_nothing",
 )
 SMOKE = ("estimate", "--example", "galaxies", "--component", "normal", "--replicates", "20")
 

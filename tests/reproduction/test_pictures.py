@@ -11,8 +11,8 @@ mpl.use("agg")
 from matplotlib import pyplot
 
 from colors import least_step, nearest, series_of
+from made_up import estimate_from
 from reproduction import complexity, figure1, figure2b, figure3
-from test_diagnostics import estimate_from
 
 APART, STEP = 24.0, 9.0  # in CIELAB: of any two series, and of their lightness
 
