@@ -2,8 +2,8 @@
 
 Series of a picture take the first colours of one list, each its own. The first six differ in lightness by 10 at least
 (of 100, CIELAB), so that they differ in grey, and by 24 in colour (CIE 1976), for people who see all colours and for
-those who do not see red or green; `tests/view/test_palette.py` computes it. Lines have dashes of their own besides, dots
-shapes. On dark pages each has a light counterpart.
+those who do not see red or green; `tests/view/test_palette.py` computes it. Lines have dashes of their own besides,
+dots shapes. On dark pages each has a light counterpart.
 
 More than six series are told apart by dashes and shapes too. Five more colours are as far from the others as could be
 found, but no longer differ in lightness. From the twelfth on, which happens to blocks of networks only, hues go round
