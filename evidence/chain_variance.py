@@ -19,7 +19,7 @@ from copartition.runs.defaults import bind, read_step
 from copartition.runs.differences import PairRunner, States
 from copartition.runs.progress import Pause
 from copartition.runs.sampling import DrawJob, run_chains
-from test_asymptotic_variance import exact, exact_with_number, functionals
+from exact_variances import exact, exact_with_number, functionals
 
 SMALL_REPLICATES, SMALL_ATOMS = 100_000, 16
 LONG_CHAINS, LONG_SWEEPS, SEGMENT = 4, 100_000, 5_000

@@ -12,8 +12,8 @@ import distributions
 import naive
 import small
 from copartition.core.random import stream
-from test_split_merge import log_posterior
-from test_sweeps import chi_square_is_plausible
+from exact_moves import log_posterior
+from plausible import chi_square_is_plausible
 
 
 def real_data() -> list[str]:

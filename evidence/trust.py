@@ -19,7 +19,7 @@ from copartition.diagnostics.consensus import LOSSES
 from copartition.diagnostics.efficiency import asymptotic_variance, relative_error
 from copartition.diagnostics.search import climb as all_partitions
 from copartition.diagnostics.search import from_similarity
-from test_bounds import exact_distances, many_meeting_times
+from exact_distances import exact_distances, many_meeting_times
 
 
 def table(head: str, rows: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ import naive
 import small
 from copartition.targets import distributions
 from copartition.targets.data_prior import scale_grid, weight_grid
-from test_hyperparameter_estimates import EXACT, REPLICATES, expected, functionals
+from exact_hyperparameters import EXACT, REPLICATES, expected, functionals
 
 LAGS = (1, 3, 7)
 LIMIT = 4.0

@@ -15,7 +15,7 @@ import large
 import meeting
 import pictures
 import planted
-from cases import ROOT, blocks
+from component_cases import ROOT, blocks
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream

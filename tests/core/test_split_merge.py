@@ -21,6 +21,7 @@ from copartition.core.steps import reset_chain
 from copartition.core.types import float1, int1, int64, void
 from copartition.runs.defaults import choose_split_merge, read_step
 from densities import log_merge_kernel
+from exact_moves import log_posterior
 from plausible import (
     MIXTURES,
     WITH_LOG_MERGE,
@@ -393,24 +394,6 @@ def test_chains_grow_between_moves(rng):
 
 
 # --- real data -------------------------------------------------------------------------------------------------------
-
-
-@cp.kernels.evaluation
-def log_posterior(model, chain, hooks, parameters, out):
-    """Log posterior of a Gaussian mixture with one kappa, up to a constant; its parameter is the number of columns."""
-    kappa = model[0].parameters[0]
-    log_size, log_new = model[0].log_size, model[0].log_new
-    total = 0.0
-    for k in range(chain[0].n_clusters[0]):
-        size = chain[0].sizes[k]
-        squares = 0.0
-        for d in range(chain[0].sums.shape[1]):
-            squares += chain[0].sums[k, d] ** 2
-        total += 0.5 * squares / (kappa + size) - 0.5 * parameters[0] * np.log((kappa + size) / kappa)
-        total += log_new[0]
-        for smaller in range(1, size):
-            total += log_size[smaller]
-    out[0] = total
 
 
 @pytest.mark.long

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import ot
 import pytest
 from scipy.optimize import linprog
 
 import copartition as cp
-import distributions
 import naive
 import small
 from copartition.diagnostics import bounds
+from exact_distances import exact_distances, many_meeting_times
 from made_up import pairs, random_pairs
 
 
@@ -26,32 +25,6 @@ def test_bounds_are_those_of_the_definition(lag):
         assert np.all(bound.low <= bound.value + 1e-12)
         assert np.all(bound.value <= bound.high + 1e-12)
         assert np.all(bound.high > 0)  # also where all pairs have met: so few pairs cannot show more
-
-
-def exact_distances(target, density, times):
-    """Total variation and Wasserstein distance (Hamming) of a chain started in one cluster, at these times."""
-    states, distribution = naive.distribution(density, target.n_points)
-    states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
-    distribution = distribution[distribution > 0]
-    matrix = distributions.sweep_matrix(target, states)
-    start = tuple(target.start_labels(target.default_start).tolist())
-    now = np.zeros(len(states))
-    now[states.index(naive.canonical(start))] = 1.0
-    costs = np.array([[naive.hamming(a, b) for b in states] for a in states], dtype=float)
-    tv, w1 = [], []
-    for _ in range(times):
-        tv.append(0.5 * np.abs(now - distribution).sum())
-        w1.append(ot.emd2(now / now.sum(), distribution / distribution.sum(), costs))
-        now = now @ matrix
-    return np.array(tv), np.array(w1)
-
-
-def many_meeting_times(target, count, lag, seed):
-    """Meeting times from replicates, which run in one kernel: much faster than `meeting_times` for tiny targets."""
-    e = cp.estimate(
-        target, cp.n_clusters(), replicates=count, burn_in=0, min_sweeps=0, lag=lag, coupling="transport", seed=seed
-    )
-    return pairs(e.meeting_times, lag)
 
 
 @pytest.mark.parametrize("name", ["scalar", "full", "coloring", "bernoulli"])

@@ -12,7 +12,7 @@ import naive
 import small
 import small_hyperparameters
 import small_networks
-from cases import coloring, mixture, network
+from component_cases import coloring, mixture, network
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at, with_hyperparameters
 from copartition.chains.step import BoundStep

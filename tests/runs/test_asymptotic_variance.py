@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 import scipy.stats
 
 import copartition as cp
-import distributions
 import naive
 import small
-import small_hyperparameters
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at
 from copartition.chains.start import advance_pair, couple
@@ -26,63 +23,10 @@ from copartition.functionals.base import bind_all
 from copartition.runs.asymptotic_variance import LEAST_ATOMS, MOST_ATOMS, combined, drawn_by_weight
 from copartition.runs.differences import PairRunner, States
 from copartition.runs.progress import Pause
+from exact_variances import exact, exact_with_number, functionals, values_of
 
 SHORT = {"burn_in": 5, "min_sweeps": 50, "lag": 5, "executor": 1}
 HASTY = {"burn_in": 0, "min_sweeps": 3, "lag": 1, "executor": 1}  # nearly all replicates have signed weights
-POINTS = 4  # where a hyperparameter is unknown
-
-
-def functionals():
-    return [cp.n_clusters(), cp.largest_clusters(1)]
-
-
-def values_of(states):
-    return np.array([[max(state) + 1, max(np.bincount(state)) / len(state)] for state in states])
-
-
-def solved(matrix, distribution, h):
-    """The solution of the Poisson equation with mean 0, and the asymptotic variance."""
-    h = h - distribution @ h
-    g = np.linalg.inv(np.eye(len(distribution)) - matrix + distribution[None, :]) @ h
-    return g, distribution @ (2 * h * g - h * h)
-
-
-@cache
-def exact(name):
-    """A target, its partitions, and for the number of clusters and the largest share: g, and the variance."""
-    target, density = small.TARGETS[name]()
-    states, distribution = naive.distribution(density, 5)
-    states = [state for state, p in zip(states, distribution, strict=True) if p > 0]
-    return (
-        target,
-        states,
-        *solved(distributions.sweep_matrix(target, states), distribution[distribution > 0], values_of(states)),
-    )
-
-
-@cache
-def exact_with_number(name):
-    """The same for four points, where a state is a partition and a hyperparameter on a grid; its own g comes last."""
-    case = small_hyperparameters.CASES[name](small.DATA_1D[:POINTS])
-    (group,) = case.target.groups
-    partitions = naive.all_partitions(POINTS)
-    logs = np.array([[case.log_joint(state, [value]) for value in group.values] for state in partitions])
-    distribution = np.exp(logs - logs.max())
-    distribution /= distribution.sum()
-    count, given = len(partitions), distribution / distribution.sum(axis=1, keepdims=True)
-    matrix = np.zeros((count, len(group.values), count, len(group.values)))
-    for k, value in enumerate(group.values):
-        sweep = np.eye(count)
-        for n in range(POINTS):
-            sweep = sweep @ distributions.update_matrix(case.target, partitions, n, [value])
-        matrix[:, k] = sweep[:, :, None] * given  # the partition moves, then the number is drawn given it
-    size = count * len(group.values)
-    h = np.column_stack(
-        [np.repeat(values_of(partitions), len(group.values), axis=0), np.tile(group.values, count)],
-    )
-    g, variance = solved(matrix.reshape(size, size), distribution.reshape(size), h)
-    states = States(np.repeat(partitions, len(group.values), axis=0), np.tile(group.values, count)[:, None])
-    return case.target, states, g, variance
 
 
 def runner(target, coupling, states, begins, seed=1, of=None, cap=1 << 40):

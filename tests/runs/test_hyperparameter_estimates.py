@@ -22,23 +22,9 @@ from copartition.core.state import PLACE, Room, move_signatures
 from copartition.core.sweeps import sweep_chain, sweep_pair
 from copartition.core.types import DONE
 from copartition.functionals.base import bind_all
+from exact_hyperparameters import EXACT, REPLICATES, expected, functionals
 from jobs import job_for, run
 from plausible import chi_square_is_plausible
-
-EXACT = ("spherical", "full", "gaussian_mean", "gaussian_gaps", "gamma_scale", "discount")
-REPLICATES = 20_000
-
-
-def functionals():
-    return [cp.n_clusters(), cp.co_clustering([0, 1, 4]), cp.hyperparameters()]
-
-
-def expected(name):
-    """The exact expectations of these functionals."""
-    case, states, distribution, means = small_hyperparameters.integrated(name)
-    together = [[state[i] == state[j] for i, j in ((0, 1), (0, 4), (1, 4))] for state in states]
-    values = np.column_stack([[max(state) + 1 for state in states], together, means])
-    return case.target, distribution @ values
 
 
 def deviation(values, exact):

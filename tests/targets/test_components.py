@@ -16,7 +16,7 @@ import pytest
 import copartition as cp
 import distributions
 import naive
-from cases import (
+from component_cases import (
     CASES,
     HARD,
     NAN,

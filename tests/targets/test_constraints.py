@@ -14,7 +14,7 @@ import copartition as cp
 import distributions
 import naive
 import small
-from cases import Restricted, coloring, mixture, network
+from component_cases import Restricted, coloring, mixture, network
 from copartition.chains.chain import advance_chain, chain_at
 from copartition.chains.start import check_start, start_chain
 from copartition.core.random import stream

@@ -8,7 +8,7 @@ import pytest
 import copartition as cp
 import naive
 import small_hyperparameters
-from cases import places
+from component_cases import places
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at, with_hyperparameters
 from copartition.chains.density import Density

@@ -13,13 +13,13 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-import cases
+import component_cases
 import copartition as cp
 import naive
 import small
 import small_hyperparameters
 from bernoulli import Bernoulli
-from cases import case_of, exact_gamma, exact_wishart, hard_data, places
+from component_cases import case_of, exact_gamma, exact_wishart, hard_data, places
 from conftest import JIT_DISABLED
 from copartition.chains.chain import chain_at, with_hyperparameters
 from copartition.functionals.base import bind_all, evaluate_at
@@ -43,12 +43,12 @@ ROWS = {"mixed": [row[:4] for row in small.TABLE]}
 ROWS |= dict.fromkeys(("spherical", "gamma_scale", "gaussian_mean"), small.DATA_1D)
 ROWS |= dict.fromkeys(("diagonal_gaps", "gaussian_gaps", "gamma_all"), small.GAPS)
 NEW = {1: [0.4, -3.0], 2: [[0.4, -3.0], [2.0, 1.0]], 4: [[0.1, 0.4, -0.7, "b"], [1.5, -2.0, 0.3, "c"]]}
-EVERY = [*cases.CASES, *COMPLETE, *UNKNOWN]
+EVERY = [*component_cases.CASES, *COMPLETE, *UNKNOWN]
 
 
 @cache
 def case(name):
-    if name in cases.CASES:
+    if name in component_cases.CASES:
         of, _ = case_of(name)
         return of.rows, cp.Mixture(of.rows, of.component, PRIOR), of.grid
     if name in COMPLETE:
@@ -88,7 +88,7 @@ def assert_left_out_is_as_without(target, rows, labels, hyperparameters=None, rt
 # --- densities of new rows -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+@pytest.mark.parametrize("name", component_cases.CASES)
 def test_log_density_is_a_ratio_of_densities_of_clusters(name):
     of, _ = case_of(name)
     rows, target, grid = case(name)
@@ -201,10 +201,10 @@ def test_many_rows_left_out(rng):
     np.testing.assert_allclose(density[:, 6], density[:, 8], rtol=1e-14)
 
 
-@pytest.mark.parametrize("kind", cases.HARD)
+@pytest.mark.parametrize("kind", component_cases.HARD)
 def test_hard_numbers(kind, rng):
     """Outliers 1e5 prior standard deviations away, where the closed form has lost its digits."""
-    data, sds = hard_data(kind, rng), cases.SDS
+    data, sds = hard_data(kind, rng), component_cases.SDS
     half = np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.8, 1.0]]) * sds[:, None]
     wishart = cp.NormalInverseWishart(np.zeros(3), 0.125, 4.5, half @ half.T)
     gamma = cp.NormalInverseGamma(np.zeros(3), 0.125, 1.5, 0.5 * sds**2)

@@ -14,7 +14,7 @@ import copartition as cp
 import galaxies_unknown_scale
 import naive
 import pictures
-from cases import blocks
+from component_cases import blocks
 from copartition.diagnostics.findings import HEADLINES
 
 X = np.array([-1.3, -0.4, 0.2, 1.1, 2.6])
