@@ -15,7 +15,7 @@ from copartition.runs import pieces
 from report import Report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from clusters import dask_cluster
+from dask_clusters import dask_cluster
 
 WORKERS = 16
 BATCHES = 1_000

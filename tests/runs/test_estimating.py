@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import bernoulli
-import clusters
 import copartition as cp
+import dask_clusters
 import naive
 import small
 from conftest import hear_interrupts
@@ -104,7 +104,7 @@ def test_same_bits_in_batches_of_any_size(undisturbed, monkeypatch):
 @pytest.fixture(scope="module")
 def dask_cluster(tmp_path_factory):
     pytest.importorskip("distributed")
-    with clusters.dask_cluster(tmp_path_factory.mktemp("dask")) as (client, workers):
+    with dask_clusters.dask_cluster(tmp_path_factory.mktemp("dask")) as (client, workers):
         yield client, workers
 
 

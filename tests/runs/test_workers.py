@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import clusters
 import copartition as cp
+import dask_clusters
 import every_run
 import streamed
 from copartition.runs.meeting import PairJob
@@ -79,7 +79,7 @@ def pool_of_processes():
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     pytest.importorskip("distributed")
-    with clusters.dask_cluster(tmp_path_factory.mktemp("dask")) as (client, _):
+    with dask_clusters.dask_cluster(tmp_path_factory.mktemp("dask")) as (client, _):
         yield client
 
 
