@@ -38,7 +38,7 @@ class Density:
     def advance(self, chain: Chain, stepper: Stepper, random: np.ndarray, steps: int) -> tuple[Chain, float]:
         """Run a chain for a number of steps; return it, and the log density of the data given where it is then.
 
-        Numbers that are unknown are those of the chain then.
+        Unknown hyperparameters are those of the chain then.
         """
         model, hooks = self.target.model, self.target.hooks
         if self.target.log_likelihood is not None:

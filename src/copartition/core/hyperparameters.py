@@ -1,14 +1,14 @@
-"""Numbers that are unknown, drawn along with the partition, in chains that still meet exactly.
+"""Unknown hyperparameters, drawn along with the partition, in chains that still meet exactly.
 
-The state of a chain is a partition and a few numbers, for instance a variance that all clusters share. A step moves the
-partition first, given the numbers, and then draws the numbers given the partition, group by group, each given all the
-others (a Gibbs update). The order matters: chains whose partitions have become equal have the same distribution of the
-numbers, and a coupling lets them draw the same ones. Two chains have met when their partitions and all their numbers
-are equal, bit for bit. Numbers that are close to each other are no meeting.
+The state of a chain is a partition and a few hyperparameters, for instance a variance that all clusters share. A step
+moves the partition first, given the hyperparameters, and then draws these given the partition, group by group, each
+given all the others (a Gibbs update). The order matters: chains whose partitions have become equal have the same
+distribution of the hyperparameters, and a coupling lets them draw the same ones. Two chains have met when their
+partitions and all their hyperparameters are equal, bit for bit. Values that are close to each other are no meeting.
 
-**A grid.** A number whose conditional distribution is not a known one takes its values on a grid. Each value's weight
-is its prior probability times the density of the data, to the power at which a chain is tempered. Two chains draw by
-the maximal coupling: the same value with probability ``sum min(p_i, q_i)``.
+**A grid.** A hyperparameter whose conditional distribution is not a known one takes its values on a grid. Each value's
+weight is its prior probability times the density of the data, to the power at which a chain is tempered. Two chains
+draw by the maximal coupling: the same value with probability ``sum min(p_i, q_i)``.
 
 **Rejection.** Otherwise a target draws a group itself and knows the log density of what it draws. With p the density of
 x, q that of y and a constant c just below 1, draw X from p, and let Y be X with probability ``min(1, c q / p)`` at X.
@@ -18,9 +18,9 @@ min(p, c q)``. With c = 1 that would be the maximal coupling, but as p and q com
 tries after it become many: their number has the mean 1 and no bounded variance. With c every try succeeds with
 probability 1 - c at least, and one in 1,024 agreements is given up.
 
-**Equal distributions.** Where two chains have the same partition and all other numbers are equal, the distributions of
-a group are the same, and y takes what x has drawn. So chains that have met stay together, and sums that have drifted
-apart in their last digits do not matter.
+**Equal distributions.** Where two chains have the same partition and all other hyperparameters are equal, the
+distributions of a group are the same, and y takes what x has drawn. So chains that have met stay together, and sums
+that have drifted apart in their last digits do not matter.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def has_hyperparameters(model):
 
 @inner
 def hyperparameters_agree(pair):
-    """Tell whether all numbers of two chains are equal."""
+    """Tell whether all hyperparameters of two chains are equal."""
     of_x, of_y = pair.model_x.hyperparameters, pair.model_y.hyperparameters
     different = 0
     for i in range(len(of_x)):
@@ -58,7 +58,7 @@ def hyperparameters_agree(pair):
 
 @inner
 def others_agree(pair, group):
-    """Tell whether all numbers of two chains but those of a group are equal."""
+    """Tell whether all hyperparameters of two chains but those of a group are equal."""
     of_x, of_y, groups = pair.model_x.hyperparameters, pair.model_y.hyperparameters, pair.model_x.unknown.groups
     for i in range(len(of_x)):
         if of_x[i] != of_y[i] and not groups[group, FIRST_INDEX] <= i < groups[group, LAST_INDEX]:
@@ -71,14 +71,14 @@ def others_agree(pair, group):
 
 @inner
 def is_of_prior(model, group):
-    """Tell whether a group is the number of the prior of the partition."""
+    """Tell whether a group is the hyperparameter of the prior of the partition."""
     unknown = model.unknown
     return len(unknown.prior_tables) > 0 and group == len(unknown.groups) - 1
 
 
 @outline
 def weigh_prior(model, chain):
-    """Leave the log prior of the partition for every value of the number of the prior in the weights."""
+    """Leave the log prior of the partition for every value of its hyperparameter in the weights."""
     m, c = model, chain
     tables, weights = m.unknown.prior_tables, m.unknown.weights
     n_clusters, rows = c.n_clusters[0], len(m.log_size)
@@ -91,7 +91,7 @@ def weigh_prior(model, chain):
 
 @outline
 def renew_prior(model):
-    """Look up the tables of the prior for the present value of its number."""
+    """Look up the tables of the prior for the present value of its hyperparameter."""
     m = model
     u = m.unknown
     group = len(u.groups) - 1
@@ -107,7 +107,7 @@ def renew_prior(model):
 
 @outline
 def renew_all(model, hooks, chain):
-    """Bring all that depends on numbers up to date."""
+    """Bring all that depends on hyperparameters up to date."""
     hooks.renew(model, chain)
     if len(model.unknown.prior_tables) > 0:
         renew_prior(model)
@@ -115,7 +115,7 @@ def renew_all(model, hooks, chain):
 
 @outline
 def begin_hyperparameters(model, hooks, chain):
-    """Put the numbers of a chain, which is then in no partition, where they are before the first draw."""
+    """Put the hyperparameters of a chain, which is then in no partition, where they are before the first draw."""
     copy_array(model.unknown.initial, model.hyperparameters)
     chain.n_clusters[0] = 0
     renew_all(model, hooks, chain)
@@ -126,7 +126,7 @@ def begin_hyperparameters(model, hooks, chain):
 
 @outline
 def weigh_grid(model, hooks, chain, group):
-    """Leave the conditional distribution of a number on a grid in its weights.
+    """Leave the conditional distribution of a hyperparameter on a grid in its weights.
 
     Return their sum, NaN if one is not defined.
     """
@@ -148,14 +148,14 @@ def weigh_grid(model, hooks, chain, group):
 
 @inner
 def set_hyperparameter(model, group, i):
-    """Let the number of a group be the i-th value of its grid."""
+    """Let the hyperparameter of a group be the i-th value of its grid."""
     u = model.unknown
     model.hyperparameters[u.groups[group, FIRST_INDEX]] = u.grids[u.groups[group, GRID], i]
 
 
 @outline
 def draw_group(model, hooks, chain, group, random):
-    """Draw the numbers of a group; return a status."""
+    """Draw the hyperparameters of a group; return a status."""
     u = model.unknown
     if u.groups[group, GRID] < 0:
         hooks.draw_hyperparameters(model, chain, group, random)
@@ -169,7 +169,7 @@ def draw_group(model, hooks, chain, group, random):
 
 @outline
 def draw_hyperparameters(model, hooks, chain, random):
-    """Draw all numbers of a chain given its partition; return a status."""
+    """Draw all hyperparameters of a chain given its partition; return a status."""
     for group in range(len(model.unknown.groups)):
         status = draw_group(model, hooks, chain, group, random)
         if status != DONE:
@@ -201,7 +201,7 @@ def draw_remainder(of_x, total_x, of_y, total_y, level):
 
 @outline
 def draw_both_on_grid(pair, hooks, group, random):
-    """Draw a number on a grid in both chains by the maximal coupling; return a status."""
+    """Draw a hyperparameter on a grid in both chains by the maximal coupling; return a status."""
     model_x, model_y = pair.model_x, pair.model_y
     of_x, of_y = model_x.unknown.weights, model_y.unknown.weights
     total_x = weigh_grid(model_x, hooks, pair.x, group)
@@ -227,7 +227,7 @@ def log_uniform(random):
 
 @outline
 def draw_both_by_rejection(pair, hooks, group, random):
-    """Draw the numbers of a group in both chains, as a rule the same."""
+    """Draw the hyperparameters of a group in both chains, as a rule the same."""
     model_x, model_y, x, y = pair.model_x, pair.model_y, pair.x, pair.y
     first, last = model_x.unknown.groups[group, FIRST_INDEX], model_x.unknown.groups[group, LAST_INDEX]
     of_x, of_y = model_x.hyperparameters[first:last], model_y.hyperparameters[first:last]
@@ -251,7 +251,7 @@ def draw_both_by_rejection(pair, hooks, group, random):
 
 @outline
 def draw_hyperparameters_of_both(pair, hooks, random):
-    """Draw all numbers of two chains given their partitions; return a status."""
+    """Draw all hyperparameters of two chains given their partitions; return a status."""
     model_x, model_y, x, y = pair.model_x, pair.model_y, pair.x, pair.y
     groups = model_x.unknown.groups
     for group in range(len(groups)):
@@ -277,11 +277,11 @@ alone_signature, together_signature = move_signatures(Room)
 
 @hook(alone_signature)
 def draw_alone(model, hooks, chain, room, random, progress):
-    """Draws of all numbers, as a move of one chain."""
+    """Draws of all hyperparameters, as a move of one chain."""
     return draw_hyperparameters(model, hooks, chain, random)
 
 
 @hook(together_signature)
 def draw_together(hooks, pair, room, rule, random, progress):
-    """Draws of all numbers, as a move of two chains."""
+    """Draws of all hyperparameters, as a move of two chains."""
     return draw_hyperparameters_of_both(pair, hooks, random)

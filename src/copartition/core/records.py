@@ -86,7 +86,7 @@ class Atoms(State):
     labels : int32 array (lines, points)
         In canonical numbering, unless labels have names of their own.
     hyperparameters : float64 array (lines, numbers)
-        The numbers of the target that are unknown.
+        The unknown hyperparameters of the target.
     weights : int64 array (lines)
         Of corrections, w_t and -w_t; not set for states of the average.
     first : int64 array (replicates)

@@ -138,7 +138,7 @@ def begin_in_sequence(model, hooks, chain, random, start, order):
 def begin_drawn(model, hooks, chain, random, start, order):
     """Put a chain at its start: the partition `start`, or, where that says so, a random one; return a status.
 
-    Numbers that are unknown are drawn given that partition, but not given one cluster, which says too little of them; a
+    Unknown hyperparameters are drawn given that partition, but not given one cluster, which says too little of them; a
     random one is drawn given where they are at first.
     """
     if has_hyperparameters(model):

@@ -10,8 +10,8 @@ them
 - is large enough to matter: more than `MATTERS` standard deviations of the log density along a chain; more than
   `MATTERS_TOGETHER` in co-clustering.
 
-Where numbers of the target are unknown, the log density of a partition given these numbers goes up and down with them,
-slowly, and only co-clustering counts.
+Where hyperparameters are unknown, the log density of a partition given these goes up and down with them, slowly, and
+only co-clustering counts.
 
 From this, in this order:
 

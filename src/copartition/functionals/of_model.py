@@ -122,14 +122,14 @@ def cell_of_number(model, chain, hooks, parameters, out):
 
 
 class Hyperparameters(Functional):
-    """The numbers of a target that are unknown; see `hyperparameters`."""
+    """The unknown hyperparameters of a target; see `hyperparameters`."""
 
     def __init__(self, names: list[str] | None = None) -> None:
         # Before it meets a target it does not know how many there are.
         super().__init__("hyperparameters", present_numbers, len(names or [""]), (), names)
 
     def bind(self, target: Any) -> tuple[Any, Functional]:
-        """Return the functional with the names of the target's numbers."""
+        """Return the functional with the names of the target's hyperparameters."""
         return target, Hyperparameters(_numbers_of(target))
 
 

@@ -92,7 +92,7 @@ class Target(Displayed):
     keeping : Keeping, optional
         What else is kept for every cluster.
     unknown : Unknowns, optional
-        Numbers that are unknown and drawn along with the partition.
+        Unknown hyperparameters, drawn along with the partition.
 
     Attributes
     ----------

@@ -91,7 +91,7 @@ def groups_weigh(model, chain, group):
 
 @draw_hyperparameters
 def groups_draw(model, chain, group, random):
-    """Draw numbers that are on no grid: only column groups whose noise is shared have such."""
+    """Draw hyperparameters that are on no grid: only column groups whose noise is shared have such."""
     i = model.integers[GROUPS] + GROUP_FIELDS * group
     place = place_of(model, model.integers[i])
     draw_tied(model, chain, place, model.integers[i + 1], model.integers[i + 2], random)

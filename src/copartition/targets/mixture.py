@@ -38,13 +38,13 @@ class Prepared(NamedTuple):
     log_constant : float, default 0
         What the function leaves out of the log density of a point, the same for all points and clusters.
     log_total : float, optional
-        The same for all points together, where it differs between points, as it does with missing cells.
+        The same, but for all points together: for a constant that differs between points, as with missing cells.
     summed : int, optional
         How many columns of `points`, from the first on, are summed over clusters; all if left out.
     keeping : Keeping, optional
         What else is to be kept for every cluster.
     unknown : Unknowns, optional
-        Numbers that are unknown and drawn along with the partition.
+        Unknown hyperparameters, drawn along with the partition.
     component : Component, optional
         The same component with all numbers that were left out set from the data.
 

@@ -44,7 +44,7 @@ draw_hyperparameters = hook(draw_hyperparameters_signature, "model, chain, group
 draw_hyperparameters.__doc__ = """\
 Decorator of a compiled function ``f(model, chain, group, random)`` of `Unknowns`.
 
-It draws the numbers of a group that is on no grid given the partition and all other numbers, prior and data together,
+It draws the hyperparameters of a group that is on no grid given the partition and all others, prior and data together,
 and writes them into ``model.hyperparameters``. What they were before must not matter. All chance is from `random`:
 ``copartition.core.random`` has `uniform`, `normal` and `gamma`.
 
@@ -180,7 +180,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Unknowns:
-    """The numbers of a target that are unknown, and the compiled functions by which they are drawn.
+    """The unknown hyperparameters of a target, and the compiled functions by which they are drawn.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@ A column group whose prior has unknown hyperparameters has a few integers more, 
 is of, where its raw points and its own parameters begin, and the first number of each role, -1 where what plays that
 role is known. For each group of numbers there are three integers more: its column group, its role, and its column.
 
-While numbers are drawn, points, sums and what is kept of clusters are still as the numbers before said; these are among
-the parameters. Functions compute from both what they need to know, and `renew` comes at the end, once for all.
+While hyperparameters are drawn, points, sums and what is kept of clusters still follow the former values, which are
+among the parameters. Functions compute from both what they need to know, and `renew` comes at the end, once for all.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ matrix C contributes, with d = x - m,
 
 Chains work in coordinates in which the prior mean is 0 and its scale the identity, see
 `copartition.targets.kinds.wishart`. What is kept of clusters is taken back from there, and brought to the new
-coordinates once all numbers are drawn: that takes D^3 operations for each cluster, and not a pass over its points.
+coordinates once all hyperparameters are drawn: that takes D^3 operations for each cluster, and not a pass over its
+points.
 
 **The determinant for many s**: with C brought to a form of three diagonals by reflections (Householder), it takes one
 pass over the diagonal for each s.
