@@ -142,3 +142,13 @@ def four_points(name):
 
     target = cp.Mixture(small.YES_NO[:4], Bernoulli(0.5, 1.5), cp.DirichletProcess(1.1))
     return target, naive.Bernoulli(small.YES_NO[:4], 0.5, 1.5, 1.1)
+
+
+def assert_chain_is_right(target, chain):
+    """Sizes, number and sums of clusters equal what counting from the labels gives."""
+    sizes = np.bincount(chain.labels, minlength=len(chain.sizes))
+    assert chain.sizes.tolist() == sizes.tolist()
+    assert chain.n_clusters[0] == chain.labels.max() + 1
+    sums = np.zeros_like(chain.sums)
+    np.add.at(sums, chain.labels, target.model.points[:, : target.model.n_summed])
+    np.testing.assert_allclose(chain.sums, sums, atol=1e-9)

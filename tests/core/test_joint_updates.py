@@ -26,7 +26,7 @@ from copartition.core.state import Chain, Hooks, JointUpdates, Model
 from copartition.core.steps import conditional_distribution, count_pair
 from copartition.core.types import int1, int64, uint64
 from copartition.runs.defaults import bind, resolve
-from plausible import assert_overlap_counts_are_right, chi_square_is_plausible, four_points
+from plausible import assert_chain_is_right, chi_square_is_plausible, four_points
 
 MIXTURES = ["scalar", "full", "bernoulli", "wishart", "gaps", "mixed"]
 
@@ -246,14 +246,14 @@ def test_overlaps_are_right_after_updates_and_chains_grow(component):
     small_capacity = len(chain.sizes)
     for _ in range(3 if JIT_DISABLED else 30):
         chain = advance_chain(target, step, chain, random, 1)
-        assert_overlap_counts_are_right(target, chain)
+        assert_chain_is_right(target, chain)
     assert len(chain.sizes) > small_capacity
     pair = couple(target, step.coupling, chain, chain_at(target, np.arange(60)))
     count_pair(pair)
     for _ in range(3 if JIT_DISABLED else 30):
         pair, _ = advance_pair(target, step, pair, random, 1)
-        assert_overlap_counts_are_right(target, pair.x)
-        assert_overlap_counts_are_right(target, pair.y)
+        assert_chain_is_right(target, pair.x)
+        assert_chain_is_right(target, pair.y)
         assert pair.distance[0] == naive.hamming(pair.x.labels.tolist(), pair.y.labels.tolist())
 
 

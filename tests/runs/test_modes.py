@@ -30,7 +30,7 @@ from copartition.core.state import Chain, Hooks, Model
 from copartition.core.types import float64, int64
 from copartition.diagnostics import modes as rule
 from copartition.runs.modes import different_starts, k_means, look_for_modes
-from plausible import MIXTURES, assert_overlap_counts_are_right, chi_square_is_plausible, move_kernel, room_for
+from plausible import MIXTURES, assert_chain_is_right, chi_square_is_plausible, move_kernel, room_for
 
 BETA = 0.5
 
@@ -111,7 +111,7 @@ def test_tempered_moves_are_those_of_the_twin(name, rng):
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
         expected = naive.split_merge(tempered, state, i, j, u, room.order.tolist(), uniforms)
         assert naive.canonical(chain.labels.tolist()) == expected
-        assert_overlap_counts_are_right(target, chain)
+        assert_chain_is_right(target, chain)
 
 
 def test_only_the_power_makes_a_step_a_tempered_one():
