@@ -35,7 +35,7 @@ MEAN, COVARIANCE = NUMBERS.mean(axis=0), np.cov(NUMBERS.T)
 WEIGHT, DEGREES, SHAPE = 0.01, WIDTH + 2.0, 1.5  # the rule of Fraley and Raftery
 CATEGORY, POISSON, ANSWER = 3, 4, 5  # columns
 LEVELS = {CATEGORY: ["a", "b"], ANSWER: [0, 1]}
-ALPHA = 0.02  # where the discount is unknown
+ALPHA, BETA = 0.2, (1, 12)  # where the discount is unknown
 MIDDLES = (np.arange(64) + 0.5) / 64  # of the cells of a grid
 SCALES = 0.01 * 1000.0**MIDDLES  # equally likely
 COVARIANCES = np.array([NOISE, SPREAD, 0.6 * COVARIANCE])  # in place of all
@@ -52,17 +52,17 @@ class Case(NamedTuple):
     rows: list[list[Any]]
 
     def target(self):
-        prior = cp.PitmanYor(ALPHA, cp.Beta(1, 3)) if self.is_discounted else None
+        prior = cp.PitmanYor(ALPHA, cp.Beta(*BETA)) if self.is_discounted else None
         kinds = recognise([[row[j] for j in self.columns] for row in TABLE])
         return posterior_of(kinds, component_for(kinds.columns, self.component), prior, None)
 
 
 CASES = {
-    "full": Case("full", (0, 1), False, [[0.5, 0.2], [None, 1.4], [7.0, -5.0]]),
-    "full and others": Case("full", (0, 1, 3, 4), True, [[0.5, 0.2, "b", 3], [None, 0.7, None, 0], [5, None, "a", 1]]),
-    "tied": Case("tied", (0, 1), False, [[0.5, 0.2], [None, 1.4], [7.0, -5.0]]),
-    "tied and others": Case("tied", (0, 1, 2, 5), True, [[0.5, 0.2, 1, 1], [None, 0.7, None, 0], [5, None, -2, 1]]),
-    "diagonal": Case("diagonal", (0, 2, 4, 5), False, [[0.5, 0.2, 3, 1], [None, 1.4, None, 0], [7, None, 40, None]]),
+    "full": Case("full", (0, 1), False, [[0.5, 0.2], [None, 1.4], [3.0, -1.5]]),
+    "full and others": Case("full", (0, 1, 3, 4), True, [[0.5, 0.2, "b", 3], [None, 0.7, None, 0], [3, None, "a", 1]]),
+    "tied": Case("tied", (0, 1), False, [[0.5, 0.2], [None, 1.4], [3.0, -1.5]]),
+    "tied and others": Case("tied", (0, 1, 2, 5), True, [[0.5, 0.2, 1, 1], [None, 0.7, None, 0], [3, None, -2, 1]]),
+    "diagonal": Case("diagonal", (0, 2, 4, 5), False, [[0.5, 0.2, 3, 1], [None, 1.4, None, 0], [3, None, 12, None]]),
 }
 
 
@@ -173,13 +173,15 @@ class Exact:
         self.joint = tuple(j for j in self.case.columns if j < WIDTH and self.case.component != "diagonal")
         self.alone = {j: of_column(j) for j in self.case.columns if j not in self.joint}
         self.is_continuous = self.case.component == "tied" and values is None
-        self.values = values if values is not None else {"full": SCALES, "tied": None, "diagonal": np.zeros(1)}[
-            self.case.component
-        ]
+        self.values = (
+            values
+            if values is not None
+            else {"full": SCALES, "tied": None, "diagonal": np.zeros(1)}[self.case.component]
+        )
         self.discounts, self.log_discounts = [None], np.zeros(1)
         if self.case.is_discounted:
             self.discounts = MIDDLES[list(discounts)].tolist()
-            self.log_discounts = np.log(scipy.stats.beta(1, 3).pdf(self.discounts))
+            self.log_discounts = np.log(scipy.stats.beta(*BETA).pdf(self.discounts))
 
     # --- the posterior -----------------------------------------------------------------------------------------------
 
