@@ -192,7 +192,8 @@ def standard_errors(name, replicates, seed=7):
     The density of a row given the others of its cluster (`outliers`) is not among them. Its inverse is averaged, which
     has no variance where the covariance is shared, and elsewhere is what very few partitions have it be: there is no
     standard error to compare with. Standard deviations (`profile`) want many replicates for a similar reason: they are
-    those of clusters of one row, which are rare.
+    those of clusters of one row, which are rare. So does the separation of full clusters beside other columns: where
+    every row is a cluster it is 1, and of the few clusters of two rows some are rare.
     """
     exact = models_of_tables.Exact(name, many=20 if replicates >= MANY else 14)
     how = {"burn_in": BURN_IN[name], "min_sweeps": BURN_IN[name] + 5, "lag": 20, "settings": None, "seed": seed}
@@ -220,8 +221,9 @@ def standard_errors(name, replicates, seed=7):
     if replicates >= MANY:
         is_number = ~np.isnan(lines[:, 1])
         away["profile, sd"] = in_errors(frame["sd"][is_number], lines[is_number, 1], frame["sd_stderr"][is_number])
-    share, error = separation_of(describing.separation(d, REFERENCE), exact)
-    away["separation"] = in_errors(share, expected_separation(exact), error)
+    if replicates >= MANY or name != "full and others":
+        share, error = separation_of(describing.separation(d, REFERENCE), exact)
+        away["separation"] = in_errors(share, expected_separation(exact), error)
     frame = describing.outliers(d, ROWS, REFERENCE, 2, -1.0).loc[ROWS]
     away["outliers"] = in_errors(frame["probability"], exact.small(2), frame["stderr"])
     if missing := expected_missing(exact):
@@ -251,8 +253,8 @@ def in_errors(found, expected, errors):
 def test_with_partitions_from_chains(name, replicates):
     """Estimates from coupled chains agree with enumeration.
 
-    By chance a case fails once in 300 seeds (50 comparisons with 4 standard errors). With a few hundred replicates a
-    standard error of what is rare may itself be too small: of 75 runs (5 cases, 15 seeds) one failed.
+    By chance a case fails once in 300 seeds (50 comparisons with 4 standard errors); of 60 runs with a few hundred
+    replicates (5 cases, 12 seeds) none did.
     """
     away = standard_errors(name, replicates)
     assert max(one.max() for one in away.values()) <= 4.0, {which: one.round(1) for which, one in away.items()}
