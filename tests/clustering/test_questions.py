@@ -17,6 +17,7 @@ import small
 from copartition.clustering import around, describing, predicting
 from copartition.results.kept import Partitions
 from copartition.targets.cells import cells_of
+from separations import explained, informed
 
 NAN = float("nan")
 
@@ -59,23 +60,29 @@ CASES = {
 }
 
 
+def weighted(d, labels, weights):
+    """Return weighted partitions like others, with these labels and weights, all of one replicate."""
+    kept = Partitions(
+        labels=np.array(labels, dtype=np.uint8),
+        counts=np.array(weights),
+        replicate=np.zeros(len(labels), dtype=np.int64),
+        hyperparameters=np.zeros((len(labels), 0)),
+        averaged=len(labels),
+        unit=1,
+    )
+    run, other = copy.copy(d.run), copy.copy(d)
+    object.__setattr__(run, "partitions", kept)
+    object.__setattr__(other, "run", run)
+    return other
+
+
 def exact(name):
     """All partitions of a small table with their probabilities: weighted partitions without chance, states, both."""
     make, data, density, _ = CASES[name]
     target, count = make()[0], len(data)
     states, distribution = naive.distribution(density(data), count)
-    d = copy.copy(cp.draw(target, replicates=4, burn_in=1, min_sweeps=2, lag=1, settings=None, seed=1))
-    kept = Partitions(
-        labels=np.array(states, dtype=np.uint8),
-        counts=distribution,
-        replicate=np.zeros(len(distribution), dtype=np.int64),
-        hyperparameters=np.zeros((len(distribution), 0)),
-        averaged=len(distribution),
-        unit=1,
-    )
-    run = copy.copy(d.run)
-    object.__setattr__(run, "partitions", kept)
-    object.__setattr__(d, "run", run)
+    d = cp.draw(target, replicates=4, burn_in=1, min_sweeps=2, lag=1, settings=None, seed=1)
+    d = weighted(d, states, distribution)
     return d, [np.array(state) for state in states], distribution
 
 
@@ -111,6 +118,18 @@ def test_new_rows_against_enumeration(name):
         shares, density = new_row(name, row, REFERENCE)
         np.testing.assert_allclose(found[i], shares, rtol=1e-9, atol=1e-12)
         assert scores[i] == pytest.approx(math.log(density), abs=1e-9)
+
+
+def test_a_density_that_is_not_known_to_be_above_0_is_no_number():
+    """Weights 1 and -0.99, as corrections have them: 1 for the partition that gives the new row the smaller density."""
+    d, states, _ = exact("full")
+    row = cells_of(CASES["full"][3][:1])
+    logs = [predicting.log_densities(weighted(d, [state], [1.0]), row)[0] for state in states]
+    low, high = states[int(np.argmin(logs))], states[int(np.argmax(logs))]
+    assert min(logs) < max(logs) + math.log(0.99)
+    assert np.isnan(predicting.log_densities(weighted(d, [low, high], [1.0, -0.99]), row)).all()
+    expected = math.log((math.exp(max(logs)) - 0.99 * math.exp(min(logs))) / 0.01)
+    assert predicting.log_densities(weighted(d, [high, low], [1.0, -0.99]), row) == pytest.approx(expected)
 
 
 def member_moments(name, members, column):
@@ -176,31 +195,6 @@ def test_profile_against_enumeration(name):
                 continue
             assert here["estimate"].item() == pytest.approx(total[0], rel=1e-9)
             assert here["sd"].item() == pytest.approx(math.sqrt(total[1] - total[0] ** 2), rel=1e-8)
-
-
-def explained(cells, groups):
-    """The share of the variance of numbers that is between groups, each with a weight for every row."""
-    there = ~np.isnan(cells)
-    x = cells[there]
-    whole = np.sum((x - x.mean()) ** 2)
-    between = 0.0
-    for weights in groups:
-        w = weights[there]
-        if w.sum() > 0:
-            between += w.sum() * (np.sum(w * x) / w.sum() - x.mean()) ** 2
-    return between / whole
-
-
-def informed(cells, groups):
-    """The share of the entropy of categories that groups tell: Kullback and Leibler's, from the joint distribution."""
-    there = [i for i, cell in enumerate(cells) if cell is not None]
-    levels = sorted({cells[i] for i in there})
-    joint = np.array([[sum(w[i] for i in there if cells[i] == level) for level in levels] for w in groups])
-    joint = joint / joint.sum()
-    both = joint.sum(axis=1)[:, None] * joint.sum(axis=0)
-    used = joint > 0
-    p = joint.sum(axis=0)
-    return np.sum(joint[used] * np.log(joint[used] / both[used])) / -np.sum(p * np.log(p))
 
 
 @pytest.mark.parametrize("name", ["gaps", "mixed"])

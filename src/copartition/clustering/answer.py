@@ -268,6 +268,9 @@ class Clustering(Displayed):
     def score_samples(self, rows: Any) -> np.ndarray:
         """Return the log of the posterior predictive density of new rows.
 
+        It is NaN where the estimate of a density is not above 0, as happens where it is tiny and replicates are few:
+        raise `effort`.
+
         Parameters
         ----------
         rows : data frame or array

@@ -230,7 +230,7 @@ def _left_out(draws: WeightedPartitions, rows: np.ndarray) -> np.ndarray:
     table = np.array(logs)
     top = table.max(axis=0)
     mean = np.array(weights) @ np.exp(table - top) / np.sum(weights)
-    return np.asarray(-(top + np.log(np.maximum(mean, np.finfo(np.float64).tiny))))
+    return np.asarray(-(top + np.log(np.where(mean > 0.0, mean, np.nan))))
 
 
 def impute(draws: WeightedPartitions, names: list[Any]) -> Any:

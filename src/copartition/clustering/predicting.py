@@ -174,12 +174,15 @@ def probabilities(draws: WeightedPartitions, labels: np.ndarray, rows: Cells) ->
 
 
 def log_densities(draws: WeightedPartitions, rows: Cells) -> np.ndarray:
-    """Return the logs of the posterior predictive densities of new rows."""
+    """Return the logs of the posterior predictive densities of new rows; NaN where the estimate is not above 0.
+
+    An unbiased estimate of a tiny density may be negative where the corrections of few replicates are large.
+    """
     found = np.zeros(rows.shape[0])
     for here, some in in_pieces(rows, max(1, PIECE // len(draws))):
         predicting, weights = Predicting(draws.target, some), draws.weights
         logs = np.array([predicting.join(labels, v).log_density for _, _, labels, v in each_partition(draws)])
         top = logs.max(axis=0)
         mean = weights @ np.exp(logs - top) / weights.sum()
-        found[here] = top + np.log(np.maximum(mean, np.finfo(np.float64).tiny))
+        found[here] = top + np.log(np.where(mean > 0.0, mean, np.nan))
     return found

@@ -134,7 +134,7 @@ class Consensus(Displayed):
 
     @property
     def findings(self) -> list[Finding]:
-        """What its runs found, each thing once: see `Estimate.findings`."""
+        """What its runs found, each thing once: as for an estimate."""
         return [] if self.estimate is None else findings_of(self.estimate, [self])
 
     @property

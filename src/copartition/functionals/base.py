@@ -64,7 +64,7 @@ class Functional:
     about : dict, optional
         What a plot needs to know of the components: the ``grid`` of a density, the ``points`` of a co-clustering.
     picture : str, optional
-        Name of the picture that suits it, of those in `copartition.view.plots.natural`.
+        Name of the picture that suits it, of those that ``Estimate.plot`` knows.
     range : pair of float, optional
         What its values lie between: ``(0, 1)`` of probabilities and shares, for which findings and plots know more.
     counts : bool

@@ -162,7 +162,7 @@ def consensus(
         See `estimate`.
     max_sweeps : int, optional
         A cap on the sweeps of a pair, the lag included. Pairs that have not met by then make all numbers biased, which
-        the result says (`Consensus.censored`). Left out, there is none, and where pairs of the pilot do not meet within
+        the result says (``censored``). Left out, there is none, and where pairs of the pilot do not meet within
         20,000 sweeps an error says so.
 
     Returns

@@ -25,7 +25,7 @@ from copartition.clustering import around, describing, predicting
 from copartition.results.kept import Partitions
 from copartition.targets.cells import cells_of
 from models_of_tables import CASES, COUNT, LEVELS, REFERENCE, TABLE
-from test_questions import explained, informed
+from separations import explained, informed
 
 ROWS = list("abcde")
 FEW_SCALES, FEW_DISCOUNTS = models_of_tables.SCALES[3::8], (9, 40)
