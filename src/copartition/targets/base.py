@@ -240,7 +240,7 @@ class Target(Displayed):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """All compiled functions of the distribution."""
+        """All compiled functions of the target."""
         return tuple(function for function in self.hooks if isinstance(function, Kernel))
 
     @property

@@ -431,7 +431,7 @@ class GroupedComponent(Component):
         """Return the prior of each of these groups, for values of what is unknown and a table of that many columns."""
 
     def unknown_groups(self) -> tuple[Any, ...]:
-        """Return the unknown hyperparameters of a resolved component in their order, as ``BlockArrays.groups``."""
+        """Return the unknown hyperparameters of a resolved component in their order, as ``GroupArrays.groups``."""
         return ()
 
     def has_met_data(self) -> bool:

@@ -164,7 +164,7 @@ class HasMembers(Protocol):
         """Return the prior of every group, as its `Predictive` takes it."""
 
     def unknown_groups(self) -> tuple[Any, ...]:
-        """Return the unknown hyperparameters in the order of the vector: as ``BlockArrays.groups``."""
+        """Return the unknown hyperparameters in the order of the vector: as ``GroupArrays.groups``."""
 
 
 class Pattern(NamedTuple):

@@ -221,7 +221,7 @@ class Mixture(Target):
         super().__init__(prior=prior, exchangeable=True, copy=shared, known=known, kinds=kinds, **arguments)
 
     def with_points(self, data: Any) -> Mixture:
-        """Return the same distribution, whose compiled function also knows new points: rows after those of the data."""
+        """Return the same target, whose compiled function also knows new points: rows after those of the data."""
         cells: Any = cells_of(data, "grid") if self.component.takes_cells else _numbers("grid", data)
         if self._names is not None and getattr(cells, "names", None) is not None:
             cells = cells.subset([cells.position(name) for name in self._names])

@@ -47,7 +47,7 @@ class SharedNoise:
     form : int
         See `copartition.targets.kinds.tied_hyperparameters`.
     groups : tuple
-        As those of `BlockArrays`.
+        As those of `GroupArrays`.
     shift : float64 array
         The column means, from which raw points are counted.
     mean : float64 array
