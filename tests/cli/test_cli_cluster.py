@@ -283,6 +283,20 @@ def test_no_data_and_files_that_are_none(tmp_path):
 
 
 @pytest.mark.posix
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    """As with ``| head -1``: the program ends, and says nothing."""
+    command = [sys.executable, "-m", "copartition.cli", "cluster", "--example", "faithful", "--effort", "0.01"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert b"faithful" in process.stdout.readline()
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1
+    assert b"Error" not in said
+    assert b"Traceback" not in said
+
+
+@pytest.mark.posix
 def test_a_process_is_interrupted_and_says_what_it_knows(tmp_path):
     """On a terminal, Ctrl-C ends the run: the answer so far is printed and written, and the exit code is 130."""
     rng = np.random.default_rng(1)

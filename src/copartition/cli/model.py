@@ -225,6 +225,8 @@ def one_sentence_errors() -> Iterator[None]:
     """Turn a user's mistake into one line and exit code 2."""
     try:
         yield
+    except BrokenPipeError:  # whoever reads what is printed, such as head, has seen enough: click ends the program
+        raise
     except MISTAKES as error:
         click.echo(f"Error: {_with_options(str(error))}", err=True)
         sys.exit(2)
