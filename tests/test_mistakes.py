@@ -172,7 +172,7 @@ def test_a_choice_without_a_weight_is_found_out():
         ),
         (
             lambda: cp.Mixture(np.ma.masked_equal([1.0, 2.0], 2.0), cp.Gaussian(1.0, 1.0), cp.DirichletProcess(1.0)),
-            "data must have an observed cell in every row, got none in row 1; leave it out",
+            "data must have an observed cell in every row, got none in row 1; leave such rows out",
         ),
         (  # a component of one's own gets an array without gaps
             lambda: cp.Mixture(np.ma.masked_equal([1.0, 0.0], 0.0), Bernoulli(), cp.DirichletProcess(1.0)),

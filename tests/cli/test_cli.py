@@ -176,7 +176,7 @@ def test_other_files(tmp_path, table):
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("x,y\n1,2\n,\n", MODEL, "must have an observed cell in every row, got none in line 3; leave it out"),
+        ("x,y\n1,2\n,\n", MODEL, "must have an observed cell in every row, got none in line 3; leave such rows out"),
         ("x,y\n1,\n3,NA\n", MODEL, "must have an observed cell in every column, got none in column 'y'"),
         ("x,y\n1,2\n3,abc\n", MODEL, r"line 3, column 'y': expected a number, got 'abc'"),
         ("x,y\n1,2\n3\n", MODEL, "line 3: expected 2 columns, got 1"),
@@ -411,7 +411,7 @@ def test_the_posterior_is_made_again_from_its_data(tmp_path):
     (tmp_path / "elsewhere" / "x.csv").write_text("x\n0.0\n0.1\n5.0\n5.6\n")
     changed = call("ask", tmp_path / "elsewhere" / "run.db", "--functional", "density:0:5:2")
     assert changed.exit_code == 2
-    assert changed.stderr.splitlines()[0].startswith("Without the data, which are gone or have changed")
+    assert changed.stderr.splitlines()[0].startswith("Without the data, which are gone, have changed")
     assert "predictive_density asks the posterior, which a file does not hold" in changed.stderr
     assert call("ask", tmp_path / "elsewhere" / "run.db", "--functional", "n_clusters").exit_code == 0
 

@@ -270,7 +270,7 @@ WRONG = {
     ),
     "no cell in a row": (
         lambda pd: ({"x": [1.0, NAN, 4.0], "y": [NAN, NAN, 2.0]}, NIG),
-        "data must have an observed cell in every row, got none in row 1; leave it out",
+        "data must have an observed cell in every row, got none in row 1; leave such rows out",
     ),
     "no cell in a column": (
         lambda pd: ({**FRAME, "y": [NAN] * 4}, cp.Poisson()),
@@ -278,7 +278,7 @@ WRONG = {
     ),
     "no cell in the columns that are used": (
         lambda pd: ({**FRAME, "x": [1.0, 2.0, NAN, 3.0]}, cp.Columns([("x", NIG)])),
-        "data must have an observed cell in every row, got none in row 2; leave it out",
+        "data must have an observed cell in every row, got none in row 2; leave such rows out",
     ),
     "unknown covariance, cells missing": (
         lambda pd: ({**FRAME, "y": [1.0, NAN, 2.0, NAN]}, NIW),

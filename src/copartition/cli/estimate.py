@@ -46,7 +46,8 @@ def load_partitions(run: str, says: bool) -> cp.WeightedPartitions:
     target = _posterior(d.run, Path(run).parent)
     if target is None and says:
         click.echo(
-            "Without the data, which are gone or have changed: questions about clusters can be asked, others cannot.",
+            "Without the data, which are gone, have changed, or were not noted (estimate --keep does that): questions "
+            "about clusters can be asked, others cannot.",
             err=True,
         )
     return replace(d, target=target)

@@ -14,7 +14,9 @@ five standard deviations along a chain. The answer then says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +37,7 @@ from copartition.diagnostics.search import from_draws
 from copartition.functionals import memberships, n_clusters
 from copartition.names import Names
 from copartition.partition import canonical
-from copartition.results import MeetingTimes
+from copartition.results import MeetingTimes, Replicates
 from copartition.results.kept import Partitions
 from copartition.runs.asking import expectations
 from copartition.runs.checks import some_of
@@ -43,6 +45,7 @@ from copartition.runs.choice import Choice, check_settings, make_job
 from copartition.runs.consensus import effort_for
 from copartition.runs.defaults import describe, read_step
 from copartition.runs.drawing import WeightedPartitions
+from copartition.targets.network import BlockModel
 
 GRADES = ("unbiased", "approximate", "unsettled")
 
@@ -99,12 +102,15 @@ UNDECIDED = 0.5  # certainty below which a row is
 MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told
 DISPUTED = 0.5  # difference between chains of how surely a row is in its cluster
 SEARCHED, LEAST_SEARCHED = 30_000_000, 24  # clusters of points of all clusterings that the search looks at
+DEARER = 1.01  # times the expected loss that it may cost to put undecided rows where they most likely are
+BETTER = 0.95  # times the expected loss that another clustering must have to take the place of that of the chains
 FAR_APART = 2.0  # times the usual distance of two clusterings of one chain
 MATTERS = 0.02  # of all pairs of rows, in dispute: what is less is no other mode
 MANY_APART = 1 / 6  # of the pairs of the pilot
 NAMED = 8  # rows that a sentence lists
 FEW_VALUES, ROWS_A_VALUE = 20, 10  # different values of a column of numbers that are few, if rows are so many for each
-MANY_UNDECIDED, RARE = 0.25, 0.1  # share of rows; probability of a number of clusters, relative to the largest
+MANY_UNDECIDED, MANY_ALONE = 0.25, 0.5  # shares of rows
+RARE = 0.1  # probability of a number of clusters, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +162,35 @@ class Reading:
     def graded(self, certificate: Certificate, budget: Budget, effort: float, was_interrupted: bool) -> Clustering:
         """Return the answer with its grade: that of pairs if they certify one, else that of the chains."""
         pairs = None if certificate.why else certificate.draws
+        if pairs is not None and (better := self._better_by(pairs)) is not None:
+            companions = expectations(pairs.run, None, [memberships(better)], None, False)
+            return replace(self, labels=better)._graded(certificate, companions, budget, effort, was_interrupted)
+        companions, _ = (self.about if pairs is None else pairs.run).parts()
+        return self._graded(certificate, companions, budget, effort, was_interrupted)
+
+    def _better_by(self, pairs: WeightedPartitions) -> np.ndarray | None:
+        """Return a clustering that is clearly better by the partitions of pairs; None if that of the chains will do.
+
+        Few chains may mislead where many clusterings fit. Half of the replicates choose, the other half judge.
+        """
+        chooses = pairs.replicate % 2 == 0
+        judges = np.flatnonzero(~chooses)
+        rows = pairs.labels[chooses & (pairs.weights > 0)]
+        if not len(rows) or not len(judges) or len(self.labels) * len(judges) > SEARCHED:
+            return None
+
+        def loss_of(labels: np.ndarray) -> float:
+            each = [distance(labels, pairs.labels[i].astype(np.int64), self.loss) for i in judges]
+            return float(np.average(each, weights=pairs.weights[judges]))
+
+        found = canonical(_chosen_from(rows.astype(np.int32), pairs.target, self.loss, self.seed))
+        found = settled(found, pairs, loss_of)
+        return found if loss_of(found) < BETTER * loss_of(self.labels) else None
+
+    def _graded(
+        self, certificate: Certificate, companions: Replicates, budget: Budget, effort: float, was_interrupted: bool
+    ) -> Clustering:
+        pairs = None if certificate.why else certificate.draws
         gap = self.gap if pairs is None else max(self.gap, self._gap_with(pairs))
         draws, about = (self.draws, self.about) if pairs is None else (pairs, pairs.run)
         count, n_chains = 0 if pairs is None else len(pairs.run.values), len(self.chains.arrivals.labels)
@@ -163,6 +198,8 @@ class Reading:
         pilot = certificate.pilot
         disagreement = self._disagreement(gap, pairs is not None) or self._pairs_apart(pilot)
         grade = grade_of(n_chains, self.chains.steps, disagreement, count, why)
+        if n_chains < CHAINS and not disagreement:
+            grade = grade._replace(reason=f"{grade.reason} One chain was left out: see A LATE CHAIN.")
         n_pairs = 0 if certificate.draws is None else len(certificate.draws.run.met)
         met = 0 if certificate.draws is None else int(certificate.draws.run.met.sum())
         coupled = np.zeros(0)
@@ -179,7 +216,7 @@ class Reading:
             "share_of_budget": round(float(budget.spent / budget.total), 3),
             "interrupted": was_interrupted,
         }
-        companions, of_numbers = about.parts()
+        _, of_numbers = about.parts()
         shape = len(self.labels), -1
         mean, stderr = companions.mean.reshape(shape), companions.stderr.reshape(shape)
         certainty, error = belonging(self.labels, mean, stderr)
@@ -309,12 +346,13 @@ class Reading:
         """Return what the choice of the model leaves open: scores that are as good as equal, columns taken apart."""
         kinds, found = self.asked.kinds, []
         if ties := self._ties():
-            told = " and ".join(f"'{one.component}'" for one in ties)
+            told, verb = " and ".join(f"'{one.component}'" for one in ties), "is" if len(ties) == 1 else "are"
             text = (
-                f"'{self.asked.scores[0].component}' predicts rows left out best, but {told} "
-                "within two standard errors as well: it is a close choice, and another model may find other clusters."
+                f"'{self.asked.scores[0].component}' predicts rows left out best, but {told} {verb} within two "
+                "standard errors of it: it is a close choice, and another model may find other clusters."
             )
-            found.append(Finding(CAUTION, "Models tie", text, f"Compare with component={ties[0].component!r}."))
+            others = " and ".join(f"component={one.component!r}" for one in ties)
+            found.append(Finding(CAUTION, "Models tie", text, f"Compare with {others}."))
         numbers = [] if kinds is None else [one for one in kinds.columns if one.kind == "number"]
         lacking = [one for one in numbers if one.n_missing]
         if lacking and len(numbers) > 1 and self.asked.component != "diagonal":
@@ -342,9 +380,14 @@ class Reading:
     def _of_clusters(self, certainty: np.ndarray, n_clusters: dict[int, float]) -> list[Finding]:
         """Return that there are no clear clusters, if there are none."""
         undecided, count = float(np.mean(certainty < UNDECIDED)), int(self.labels.max()) + 1
+        alone = int(np.sum(np.bincount(self.labels) == 1))
         likely = max(n_clusters, key=lambda k: n_clusters[k])
+        what = "vertices" if isinstance(self.asked.posterior, BlockModel) else "rows"
+        if alone > MANY_ALONE * len(self.labels):
+            text = f"{alone:,} of {len(self.labels):,} {what} are clusters of their own."
+            return [Finding(CAUTION, "No clear clusters", text, "Take fewer columns, or component='diagonal'.")]
         if undecided > MANY_UNDECIDED:
-            text = f"{100.0 * undecided:.0f} % of the rows belong to no cluster with a probability above a half."
+            text = f"{100.0 * undecided:.0f} % of the {what} belong to no cluster with a probability above a half."
         elif n_clusters.get(count, 0.0) < RARE * n_clusters[likely]:
             text = f"Hardly any clustering that fits the data has as many clusters as this one, {count:,}."
         else:
@@ -359,16 +402,22 @@ def answer_of(asked: Any, chains: OrdinaryChains, loss: str, seed: int) -> Readi
     chains.tell_apart()
     seen = chains.arrivals
     rows = np.concatenate([one.astype(np.int32) for one in seen.labels])
-    effort = effort_for(target.n_points)
-    many = max(LEAST_SEARCHED, SEARCHED // (target.n_points * (int(rows.max()) + 1)))
-    some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), many)).astype(np.int64))]
-    found, _ = from_draws(some, loss, starts=effort.starts, seed=seed, most=effort.candidates)
     draws = draws_of_chains(asked.posterior, chains, seed)
-    labels = settled(best_allowed(target, found, some), draws)
+    judges = rows[np.unique(np.linspace(0, len(rows) - 1, LEAST_SEARCHED).astype(np.int64))]
+    labels = settled(_chosen_from(rows, target, loss, seed), draws, partial(_mean_distance, judges, loss))
     misfits = check_model(getattr(target, "normal", None), some_of(rows))
     wanted = [memberships(labels), n_clusters(most_clusters_of(draws))]
     about = expectations(draws.run, None, wanted, None, False)
     return Reading(asked, chains, loss, seed, labels, draws, about, chains.gap, misfits)
+
+
+def _chosen_from(rows: np.ndarray, target: Any, loss: str, seed: int) -> np.ndarray:
+    """Return the clustering of least expected loss by clusterings that were drawn, of which some are looked at."""
+    effort = effort_for(target.n_points)
+    many = max(LEAST_SEARCHED, SEARCHED // (target.n_points * (int(rows.max()) + 1)))
+    some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), many)).astype(np.int64))]
+    found, _ = from_draws(some, loss, starts=effort.starts, seed=seed, most=effort.candidates)
+    return best_allowed(target, found, some)
 
 
 def draws_of_chains(target: Any, chains: OrdinaryChains, seed: int) -> WeightedPartitions:
@@ -400,13 +449,20 @@ def draws_of_chains(target: Any, chains: OrdinaryChains, seed: int) -> WeightedP
     return WeightedPartitions(run, target)
 
 
-def settled(labels: np.ndarray, draws: WeightedPartitions) -> np.ndarray:
+def _mean_distance(some: np.ndarray, loss: str, labels: np.ndarray) -> float:
+    """Return how far a clustering is from some others, on average."""
+    return float(np.mean([distance(labels, one.astype(np.int64), loss) for one in some]))
+
+
+def settled(labels: np.ndarray, draws: WeightedPartitions, loss_of: Callable[[np.ndarray], float]) -> np.ndarray:
     """Return a clustering in which rows that are undecided have the label of their most probable cluster.
 
     A cluster of one row that is more likely not alone is none; then rows that are with the others of their cluster with
-    a probability below a half go where they are most often.
+    a probability below a half go where they are most often. Where that makes the expected loss more than a little
+    larger, they stay: what is least is the loss of the whole clustering.
     """
     target: Any = draws.target
+    most = DEARER * loss_of(canonical(labels))
     for _ in range(2):
         labels = canonical(labels)
         e = expectations(draws.run, None, [memberships(labels)], None, False)
@@ -426,7 +482,7 @@ def settled(labels: np.ndarray, draws: WeightedPartitions) -> np.ndarray:
         if not undecided.any():
             break
         moved = np.where(undecided, best, labels)
-        if not is_allowed(target, moved):
+        if not is_allowed(target, moved) or loss_of(canonical(moved)) > most:
             break
         labels = moved
     return canonical(labels)

@@ -14,7 +14,7 @@ samplers", *JRSS B*.
 
 For a pair of points only its own two draws count. Then I - P_i and I - P_j are orthogonal projections, the eigenvalues
 of their sum lie between 0 and 2, and with a share of at most 1 the variance under the target is never larger than that
-of h. For sums over many pairs, and for the number of clusters, there is no such promise; docs/estimates.md has what was
+of h. For sums over many pairs, and for the number of clusters, there is no such promise; docs/ask-later.md has what was
 measured. Functionals that jump, such as the probability of exactly five clusters, become noisier, and have no form
 here.
 

@@ -310,7 +310,7 @@ def check_observed(cells: Cells) -> np.ndarray:
         raise ValueError(f"data must have an observed cell in every column, got none in {cells.title(int(j))}.")
     for row in np.flatnonzero(missing.all(axis=1)):
         place = cells.row_title(int(row))
-        raise ValueError(f"data must have an observed cell in every row, got none in {place}; leave it out.")
+        raise ValueError(f"data must have an observed cell in every row, got none in {place}; leave such rows out.")
     return missing
 
 

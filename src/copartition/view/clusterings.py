@@ -292,7 +292,9 @@ def _with_error(mean: float, column: ColumnProfile, r: int) -> str:
         return f"{text} ± {error:.1g}"
     digits = len(text.partition(".")[2])
     if float(f"{error:.{digits}f}") == 0.0:
-        digits = min(-int(np.floor(np.log10(error))), MOST_DIGITS)
+        digits = -int(np.floor(np.log10(error)))
+        if digits > MOST_DIGITS:
+            return text
     return f"{mean:z.{digits}f} ± {error:.{digits}f}"
 
 

@@ -190,8 +190,7 @@ def _distribution_of(posterior: Target, number: str) -> Any:
     groups = [group for group in posterior.groups if number in group.names]
     if not groups:
         raise ValueError(f"posterior must have the unknown hyperparameter {number!r}, got {shorten(posterior)}.")
-    hooks = groups[0].distribution
-    return hooks if len(groups[0].names) == 1 else None
+    return groups[0].distribution if len(groups[0].names) == 1 else None
 
 
 def evidence(c: Comparison, *, ax: Axes | None = None, level: float = 0.95) -> Axes:

@@ -37,10 +37,10 @@ WIDE = 5.6  # inches, from which on a picture has the whole width of the page
 JITTERED = "Jittered means moved a little at random, so that rows of the same value can be told apart."
 NETWORK = 300  # vertices, up to which a network is drawn
 WORK = {
-    "chains": "Runs",
-    "steps": "Steps of each run",
-    "starts": "Where runs began",
-    "pairs": "Pairs of runs",
+    "chains": "Chains",
+    "steps": "Steps of each chain",
+    "starts": "Where chains began",
+    "pairs": "Pairs of chains, those that first told how long pairs take included",
     "pairs_met": "Pairs that met",
     "meeting_mean": "Steps until a pair met, on average",
     "share_of_budget": "Share of the allowed work that was done",
