@@ -12,9 +12,9 @@ import small
 import small_hyperparameters
 from conftest import once_each
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.density import State, Tempered
 from copartition.chains.moves import Move
 from copartition.chains.step import BoundStep
+from copartition.chains.tempering import State, Tempered
 from copartition.core.compiling import hook
 from copartition.core.hyperparameters import draw_hyperparameters, renew_all
 from copartition.core.random import stream

@@ -12,17 +12,17 @@ import naive
 import small
 from conftest import JIT_DISABLED
 from copartition.chains.chain import advance_chain, chain_at
-from copartition.chains.density import (
+from copartition.chains.density import Density
+from copartition.chains.start import check_start
+from copartition.chains.step import BoundStep
+from copartition.chains.tempering import (
     MOST_LEVELS,
-    Density,
     State,
     Tempered,
     choose_ladder,
     swap_probability,
     tempered_stepper,
 )
-from copartition.chains.start import check_start
-from copartition.chains.step import BoundStep
 from copartition.core.clusters import choices, take_out, weigh
 from copartition.core.compiling import kernel
 from copartition.core.random import stream

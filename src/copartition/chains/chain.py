@@ -94,11 +94,12 @@ def give_way() -> None:
         pause()
 
 
-def check_own(target: Target) -> None:
-    """Refuse to run a chain with numbers that others see too."""
-    if target.hyperparameters and not target.belongs_to_chain:
+def check_own(target: Target, changes_power: bool = False) -> None:
+    """Refuse to run a chain that changes what others see too."""
+    if (target.hyperparameters or changes_power) and not target.belongs_to_chain:
         raise ValueError(
-            "A chain with unknown hyperparameters must be run with a target of its own: see Target.of_chain."
+            "A chain with unknown hyperparameters, or an annealed start, must be run with a target of its own: see "
+            "Target.of_chain."
         )
 
 

@@ -49,7 +49,10 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--metric", default="hamming", show_default=True, help="Of transport: hamming or vi."),
         click.option("--nugget", default=0.0, show_default=True, help="Probability of an independent update."),
         click.option(
-            "--init", default="one_cluster", show_default=True, help="one_cluster, singletons, prior, sequential."
+            "--init",
+            default="one_cluster",
+            show_default=True,
+            help="one_cluster, singletons, prior, sequential, annealed.",
         ),
         click.option("--seed", default=0, show_default=True, help="Seed of the random numbers."),
         click.option("--json", "as_json", is_flag=True, help="Write the result as JSON."),

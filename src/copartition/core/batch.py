@@ -113,6 +113,9 @@ class Batch(State):
         Steps of each chain from there that are part of its start.
     start_stepper : Stepper
         What a chain does in these.
+    ladder : float64 array (start_steps + 1)
+        In a start that is annealed, the power of the data in each of these steps, and the one from then on. Of length
+        0: it is always the same.
     order : int64 array (points)
         Scratch for random starts.
     stops : int
@@ -148,6 +151,7 @@ class Batch(State):
     start: Int1
     start_steps: int
     start_stepper: Stepper
+    ladder: Float1
     order: Int1
     stops: int
     ended: Int1

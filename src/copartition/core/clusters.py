@@ -317,7 +317,7 @@ def exponentiate(weights, n_choices, top):
 def predict(model, hooks, chain, n_choices, n):
     """Leave the log predictive densities of point n in the weights, to the power at which the chain is tempered."""
     hooks.log_predictive(model, chain, n_choices, n)
-    power = model.power
+    power = model.power[0]
     if power != 1.0:
         weights = chain.weights
         for k in range(n_choices):

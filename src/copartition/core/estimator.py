@@ -119,8 +119,10 @@ def begin_one(model, hooks, chain, batch, random, first):
     It is x, of which `first` is 0, or y, of which it is 2: see ``Batch.started``.
     """
     b = batch
-    progress = b.tally.progress
+    progress, is_annealed = b.tally.progress, len(b.ladder) > 0
     if b.started[0] == first:
+        if is_annealed:
+            model.power[0] = b.ladder[0]
         progress[STEPS] = progress[MOVE] = progress[PLACE] = 0
         status = b.begin(model, hooks, chain, random, b.start, b.order)
         if status != DONE:
@@ -129,11 +131,15 @@ def begin_one(model, hooks, chain, batch, random, first):
         b.started[0] = first + 1
     end = last_step(len(chain.labels), progress, b.start_steps)
     while progress[STEPS] < end:
+        if is_annealed:
+            model.power[0] = b.ladder[progress[STEPS]]
         status = step_alone(model, hooks, chain, b.start_stepper, random, progress)
         if status != DONE:
             return status
     if end < b.start_steps:
         return PAUSED
+    if is_annealed:
+        model.power[0] = b.ladder[b.start_steps]
     progress[STEPS] = 0
     b.started[0] = first + 2
     return DONE

@@ -132,7 +132,7 @@ def weigh_grid(model, hooks, chain, group):
     """
     m = model
     weights, log_prior = m.unknown.weights, m.unknown.log_priors[m.unknown.groups[group, GRID]]
-    power = m.power if m.unknown.groups[group, OF_DATA] else 1.0
+    power = m.power[0] if m.unknown.groups[group, OF_DATA] else 1.0
     if is_of_prior(model, group):
         weigh_prior(model, chain)
     else:

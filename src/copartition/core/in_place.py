@@ -81,7 +81,7 @@ def scan(model, hooks, chain, room, draw, count, number):
         n = room.members[position]
         if labels[n] >= 0:
             take_out(model, chain, n)
-        lead = model.power * hooks.log_odds(model, chain, row_i, row_j, n)
+        lead = model.power[0] * hooks.log_odds(model, chain, row_i, row_j, n)
         lead += log_size[sizes[row_i]] - log_size[sizes[row_j]]
         to_i = uniform_of(draw.key, n + number * len(labels)) < 1.0 / (1.0 + math.exp(min(-lead, MOST_LOG)))
         log_q -= log_one_plus_exp(-lead if to_i else lead)
@@ -103,7 +103,7 @@ def lead_back(model, hooks, chain, room, draw, count, enough):
         n = members[position]
         take_out(model, chain, n)
         if not log_q < enough:
-            lead = model.power * hooks.log_odds(model, chain, row_i, row_j, n)
+            lead = model.power[0] * hooks.log_odds(model, chain, row_i, row_j, n)
             lead += log_size[sizes[row_i]] - log_size[sizes[row_j]]
             log_q -= log_one_plus_exp(lead if sides[position] else -lead)
         put_in(model, hooks, chain, n, row_j if sides[position] else row_i)
@@ -156,7 +156,7 @@ def split_in_place(model, hooks, chain, room, draw):
     log_q = scan(model, hooks, chain, room, draw, count, SCANS + 1)
     row_i, row_j = c.labels[draw.i], c.labels[draw.j]
     log_ratio = log_prior_of_split(model, new, c.sizes[row_i], c.sizes[row_j])
-    log_ratio -= model.power * hooks.log_merge(model, chain, row_i, row_j)
+    log_ratio -= model.power[0] * hooks.log_merge(model, chain, row_i, row_j)
     if math.log(1.0 - draw.u) <= log_ratio - log_q:
         return ACCEPTED
     absorb(model, hooks, chain, new, row_i + row_j - new)
@@ -169,7 +169,7 @@ def merge_in_place(model, hooks, chain, room, draw):
     c = chain
     row_i, row_j = c.labels[draw.i], c.labels[draw.j]
     log_u = math.log(max(draw.u, SMALLEST))
-    log_ratio = model.power * hooks.log_merge(model, chain, row_i, row_j)
+    log_ratio = model.power[0] * hooks.log_merge(model, chain, row_i, row_j)
     log_ratio -= log_prior_of_split(model, c.n_clusters[0] - 1, c.sizes[row_i], c.sizes[row_j])
     if log_ratio != log_ratio:
         return UNDEFINED

@@ -193,7 +193,7 @@ def try_split(model, hooks, chain, room, draw):
     sides = room.sides
     s = sides
     if hooks.has_log_merge:
-        log_ratio = -model.power * hooks.log_merge(model, sides, 0, 1)
+        log_ratio = -model.power[0] * hooks.log_merge(model, sides, 0, 1)
     old, new = c.labels[draw.i], c.n_clusters[0]
     log_ratio += log_prior_of_split(model, new, s.sizes[0], s.sizes[1])
     if log_ratio != log_ratio or log_q != log_q:
@@ -226,7 +226,7 @@ def try_merge(model, hooks, chain, room, draw):
     log_ratio = 0.0
     enough = -np.inf
     if hooks.has_log_merge:
-        log_ratio = model.power * hooks.log_merge(model, chain, kept, lost) + log_prior
+        log_ratio = model.power[0] * hooks.log_merge(model, chain, kept, lost) + log_prior
         if log_ratio != log_ratio:
             return UNDEFINED
         if not log_u <= log_ratio:

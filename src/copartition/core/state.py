@@ -75,7 +75,7 @@ class Unknown(State):
 class Model(State):
     """What a target's functions read.
 
-    Where hyperparameters are unknown every chain has one of its own, else nobody changes it.
+    Every chain has one of its own. Where no hyperparameters are unknown, only the power is not shared.
 
     Attributes
     ----------
@@ -105,8 +105,9 @@ class Model(State):
         a start is drawn. Weight, a and b of each; under it a cluster is opened with weight a + b k where there are k.
     log_grown : float64 array (n_points + 1)
         Sum of `log_size` over the sizes 1, 2, ... that a cluster of a given size had while it grew.
-    power : float
-        To which the density of the data is raised: 1, but where chains are tempered (`copartition.core.tempering`).
+    power : float64 array (1)
+        To which the density of the data is raised: 1, but where chains are tempered (`copartition.core.tempering`), and
+        in a start that is annealed. Every chain has its own.
     constant : float64 array (2)
         What the target's functions leave out of the log density of a point all cells of which are there, the same for
         all clusters; and what they leave out of the log density of all data.
@@ -134,7 +135,7 @@ class Model(State):
     n_scratch: int
     mixing: Float2
     log_grown: Float1
-    power: float
+    power: Float1
     constant: Float1
     hyperparameters: Float1
     unknown: Unknown

@@ -6,9 +6,8 @@ What was left out is what the benchmarks found to be best.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +26,7 @@ from copartition.couplings.base import Independent
 from copartition.diagnostics.findings import Finding
 from copartition.functionals import Functional
 from copartition.runs.replicates import Job
-from copartition.targets.base import Target
+from copartition.targets.base import Target, remembered
 from copartition.validation import shorten
 
 BURN_IN, MIN_SWEEPS, LAG = 100, 500, 100  # of replicates, and the lag of all pairs
@@ -49,13 +48,10 @@ MOST_MOVES = 20
 TRIED = 10
 UPDATES_OF_TRIAL = 200_000  # updates of points in each half of the trial, at most
 
-REMEMBERED = 8  # targets
-
 # What "auto" was resolved to, and lists of near points, by the fingerprint and the promise of the target.
-_chosen: dict[tuple[str, bool], int] = {}
-_partners: dict[tuple[str, bool], np.ndarray] = {}
-_dealt_out: dict[tuple[str, bool], float] = {}
-_remembering = Lock()
+_chosen: dict[Any, int] = {}
+_partners: dict[Any, np.ndarray] = {}
+_dealt_out: dict[Any, float] = {}
 
 
 def read_step(target: Target, step: Any = None, coupling: Any = None, split_merge: Any = None) -> Step:
@@ -140,26 +136,12 @@ def check_updates(target: Target, updates: Any) -> JointUpdates | None:
 
 def choose_split_merge(target: Target, value: int | str) -> int:
     """Return a number of split-merge moves, ``"auto"`` from their cost."""
-    return _remembered(_chosen, target, _auto) if isinstance(value, str) else check_split_merge(target, value)
+    return remembered(_chosen, target, _auto) if isinstance(value, str) else check_split_merge(target, value)
 
 
 def partners_for(target: Target) -> np.ndarray:
     """Return the nearest points of each point, found once for a target."""
-    return _remembered(_partners, target, partners_of)
-
-
-def _remembered(known: dict[tuple[str, bool], Any], target: Target, find: Callable[[Target], Any]) -> Any:
-    """Return what was found for a target before, or find it."""
-    key = (target.fingerprint, target.is_exchangeable)
-    with _remembering:
-        if key in known:
-            return known[key]
-    found = find(target)
-    with _remembering:  # threads that resolve steps of several targets at a time share what is known
-        known[key] = found
-        while len(known) > REMEMBERED:
-            del known[next(iter(known))]
-    return found
+    return remembered(_partners, target, partners_of)
 
 
 def _auto(target: Target) -> int:
@@ -173,7 +155,7 @@ def cost_of_moves(target: Target, count: int) -> float:
     """Return what so many split-merge moves cost, in updates of one point."""
     if count == 0:
         return 0.0
-    return count * (COST_OF_DEALING * _remembered(_dealt_out, target, _dealt) + COST_OF_LOOKING * target.n_points)
+    return count * (COST_OF_DEALING * remembered(_dealt_out, target, _dealt) + COST_OF_LOOKING * target.n_points)
 
 
 def _dealt(target: Target) -> float:
@@ -201,7 +183,8 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         **describe_functionals(job.functionals),
         "step": job.step.resolved.described(),
         "init": describe_start(job.target, init),
-        "start_fingerprint": digest_of(job.start.labels.tobytes()),
+        "start_fingerprint": digest_of(job.start.labels.tobytes(), job.start.ladder(1.0).tobytes()),
+        "ladder": list(job.start.knots) or None,
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
         "per_replicate": job.keeps or None,
         "names": job.target.names if job.keeps else None,

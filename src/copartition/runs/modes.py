@@ -14,17 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.density import (
-    SWEEPS_A_ROUND,
-    Density,
-    State,
-    Tempered,
-    check_density,
-    choose_ladder,
-    pilot_sweeps,
-)
+from copartition.chains.density import Density, check_density
 from copartition.chains.start import Beginning, begin_of, check_start, start_chain
 from copartition.chains.step import BoundStep, Step
+from copartition.chains.tempering import SWEEPS_A_ROUND, State, Tempered, choose_ladder, pilot_sweeps
 from copartition.core.compiling import prepare
 from copartition.core.random import stream
 from copartition.core.starts import begin_at

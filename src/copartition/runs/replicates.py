@@ -224,6 +224,7 @@ class Runner:
             start=job.start.labels,
             start_steps=job.start.sweeps,
             start_stepper=step_of(job.start).stepper(job.target),
+            ladder=job.start.ladder(job.target.model.power[0]),
             order=np.zeros(job.target.n_points, dtype=np.int64),
             stops=stops,
             ended=self._ended,

@@ -12,7 +12,9 @@ runs as fast; ``docs/own-target.md`` shows how.
 from __future__ import annotations
 
 import copy as copying
-from typing import Any, Self, TypedDict, Unpack
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -28,6 +30,11 @@ from copartition.targets.hooks import Keeping, hooks_of
 from copartition.targets.priors import Prior, check_prior
 from copartition.targets.unknown import NO_FUNCTIONS, NO_UNKNOWNS, OnGrid, Unknowns, model_of_chain, unknown_of
 from copartition.validation import check_names, finite_array, integer, integer_array, label_array, number_array, shorten
+
+T = TypeVar("T")
+
+REMEMBERED = 8  # targets
+_remembering = Lock()
 
 
 class Functions(TypedDict, total=False):
@@ -118,7 +125,7 @@ class Target(Displayed):
 
     default_start = "one_cluster"
     belongs_to_chain = False
-    """Whether its unknown hyperparameters are those of one chain, see `of_chain`."""
+    """Whether its power and its unknown hyperparameters are those of one chain, see `of_chain`."""
     names: list[Any] | None = None
     """What points are called, where they have names: words or whole numbers."""
     source: dict[str, Any] | None = None
@@ -199,7 +206,7 @@ class Target(Displayed):
             n_scratch=max(unknown.scratch, 0 if keeping is None else keeping.scratch),
             mixing=_mixing_of(prior),
             log_grown=grown_of(log_size),
-            power=1.0,
+            power=np.ones(1),
             constant=np.array([log_constant, self.n_points * log_constant if log_total is None else log_total], float),
             hyperparameters=hyperparameters,
             unknown=drawn,
@@ -232,7 +239,7 @@ class Target(Displayed):
             np.asarray(field)
             for field in (*fields, *([m.hyperparameters, *m.unknown] if len(m.hyperparameters) else []))
         ]
-        arrays += [np.asarray(m.power)] if m.power != 1.0 else []
+        arrays += [np.asarray(m.power[0])] if m.power[0] != 1.0 else []
         arrays += [self.constraint.kinds, self.constraint.labels] if self.constraint else []
         shapes = repr([(array.shape, array.dtype.str) for array in arrays]).encode()
         code = [code_hash(function.function) for function in self.kernels]
@@ -267,9 +274,7 @@ class Target(Displayed):
         return float(self.model.constant[0])
 
     def of_chain(self) -> Self:
-        """Return the target as one chain sees it: where hyperparameters are unknown, with values of its own."""
-        if not self.groups:
-            return self
+        """Return the target as one chain sees it: with a power and values of unknown hyperparameters of its own."""
         own = copying.copy(self)
         own.model = model_of_chain(self.model)
         own.belongs_to_chain = True
@@ -278,7 +283,7 @@ class Target(Displayed):
     def tempered(self, power: float) -> Self:
         """Return the same target with the density of the data to a power, the prior being as it is."""
         other = copying.copy(self)
-        other.model = self.model._replace(power=float(power))
+        other.model = self.model._replace(power=np.array([power], dtype=np.float64))
         return other
 
     def assumptions(self) -> list[str]:
@@ -376,6 +381,20 @@ def can_be_drawn(target: Target) -> bool:
 
 def _log_weights(prior: Prior, method: str, n_points: int) -> np.ndarray:
     return number_array(f"{method} of the prior", getattr(check_prior(prior), method)(n_points), 1)
+
+
+def remembered(known: dict[Any, T], target: Target, find: Callable[[Target], T], *more: Hashable) -> T:
+    """Return what was found for a target before, and for whatever else it depends on, or find it."""
+    key = (target.fingerprint, target.is_exchangeable, *more)
+    with _remembering:
+        if key in known:
+            return known[key]
+    found = find(target)
+    with _remembering:  # threads that ask about several targets at a time share what is known
+        known[key] = found
+        while len(known) > REMEMBERED:
+            del known[next(iter(known))]
+    return found
 
 
 def check_target(value: Any) -> Target:

@@ -289,12 +289,13 @@ def unknown_of(groups: Sequence[OnGrid | Drawn], raw: Any, prior_tables: np.ndar
 
 
 def model_of_chain(model: Model) -> Model:
-    """Return the model as a chain of its own needs it.
+    """Return the model as a chain of its own needs it, with copies of what may change.
 
-    With arrays that may change, where hyperparameters are unknown.
+    That is the power and, where hyperparameters are unknown, whatever depends on them.
     """
+    own = model._replace(power=model.power.copy())
     if not len(model.hyperparameters):
-        return model
+        return own
     changing = ("points", "table", "parameters", "log_size", "log_new", "log_grown", "constant", "hyperparameters")
     copies = {name: getattr(model, name).copy() for name in changing}
-    return model._replace(**copies, unknown=model.unknown._replace(weights=model.unknown.weights.copy()))
+    return own._replace(**copies, unknown=model.unknown._replace(weights=model.unknown.weights.copy()))

@@ -68,7 +68,7 @@ def load_distribution_of_covariance(model, chain, place, matrix, vector):
 
     Return degrees of freedom.
     """
-    m, width, power = model, place.width, model.power
+    m, width, power = model, place.width, model.power[0]
     scatter, scales = (
         model.parameters[matrix_at(model, place, SCATTER) :],
         model.parameters[matrix_at(model, place, SCALES) :],
@@ -148,7 +148,7 @@ def log_density_of_covariance(model, chain, place, values):
 @outline
 def load_distribution_of_means(model, chain, place):
     """Leave the factor of the precision of all prior means in the scratch, and behind it their centre."""
-    width, power = place.width, model.power
+    width, power = place.width, model.power[0]
     precision, factor = chain.scratch, chain.scratch[width * width :]
     centre, vector = chain.scratch[2 * width * width :], chain.scratch[2 * width * width + width :]
     load_covariance(model, place, factor)

@@ -86,7 +86,7 @@ def distribution_of_mean(model, chain, place, j):
     for k in range(chain.n_clusters[0]):
         n = count_of(chain, place, k, j)
         if n > 0.0:
-            weight = model.power * kappa * n / ((kappa + n) * variance)
+            weight = model.power[0] * kappa * n / ((kappa + n) * variance)
             precision += weight
             total += weight * mean_in(model, chain, place, k, j, n)
     return total / precision, precision
@@ -112,8 +112,8 @@ def distribution_of_variance(model, chain, place, column):
     shape, scale = model.parameters[own_parameters(model, place) + SHAPE], scale_of(model, place, column)
     shared = form_of(model, place) == SPHERICAL
     for j in range(0 if shared else column, place.width if shared else column + 1):
-        shape += 0.5 * model.power * own(model, place, CELLS, j)
-        scale += 0.5 * model.power * squares_of(model, chain, place, j)
+        shape += 0.5 * model.power[0] * own(model, place, CELLS, j)
+        scale += 0.5 * model.power[0] * squares_of(model, chain, place, j)
     return shape, scale
 
 
