@@ -35,7 +35,7 @@ ANNEALED = "annealed"
 SWEEPS = MOVES = 20  # of a start that is a run
 LEVELS, MOVES_A_LEVEL = 1000, 4  # of one that is annealed
 
-_knots: dict[Any, list[float]] = {}  # by target and moves
+_knots: dict[Any, tuple[float, ...]] = {}  # by target and moves
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,13 +160,18 @@ def check_start(target: Target, init: Any) -> Beginning:
     labels = _check_labels(target, "prior", ANNEALED)
     split_merge = check_split_merge(target, init.split_merge, "split_merge of Start")
     run = Beginning(labels, init.length, split_merge)
-    return run._replace(knots=tuple(remembered(_knots, target, partial(_choose_knots, start=run), split_merge)))
+    return run._replace(knots=remembered(_knots, target, partial(_choose_knots, start=run), split_merge))
 
 
-def _choose_knots(target: Target, start: Beginning) -> list[float]:
+def _choose_knots(target: Target, start: Beginning) -> tuple[float, ...]:
     """Return the powers of a start that is annealed, by random numbers of its own: the same for every seed."""
     step, random = step_of(start), stream(0, int.from_bytes(ANNEALED.encode(), "big"))
-    return choose_knots(target, partial(_fill_new, start=start), step.stepper, random).tolist()
+    return tuple(choose_knots(target, partial(_fill_new, start=start), step.stepper, random).tolist())
+
+
+def can_be_annealed(target: Target) -> bool:
+    """Tell whether chains of a target can begin with a draw from its prior and let the data count more and more."""
+    return target.has_density and target.prior is not None and can_be_drawn(target)
 
 
 def describe_start(target: Target, init: Any) -> str:

@@ -50,9 +50,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--nugget", default=0.0, show_default=True, help="Probability of an independent update."),
         click.option(
             "--init",
-            default="one_cluster",
-            show_default=True,
-            help="one_cluster, singletons, prior, sequential, annealed.",
+            help="one_cluster, singletons, prior, sequential, annealed.  [default: one_cluster]",
         ),
         click.option("--seed", default=0, show_default=True, help="Seed of the random numbers."),
         click.option("--json", "as_json", is_flag=True, help="Write the result as JSON."),
@@ -88,8 +86,13 @@ def step_options(step: cp.Step, init: Any) -> str:
     words += ["--nugget", f"{coupling.nugget:.17g}"] if coupling.nugget else []
     words += ["--split-merge", str(step.split_merge)]
     words += ["--joint-updates", _joint_updates_in_words(step.joint_updates)] if step.joint_updates else []
-    words += ["--init", str(init)]
+    words += ["--init", init_option(init)]
     return " ".join(words)
+
+
+def init_option(init: Any) -> str:
+    """Return a start as the option takes it."""
+    return str(init.init if isinstance(init, cp.Start) and init.is_annealed else init)
 
 
 def _joint_updates_in_words(updates: Any) -> str:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from copartition.chains.start import ANNEALED, Start, can_be_annealed
+from copartition.chains.step import Step
 from copartition.clustering.answer import Clustering
-from copartition.clustering.chains import OrdinaryChains
+from copartition.clustering.chains import CHAINS, OrdinaryChains
 from copartition.clustering.model import (
     NAMED,
     Score,
@@ -23,8 +25,8 @@ from copartition.clustering.model import (
     why_singular,
 )
 from copartition.clustering.pairs import Certificate, certify
-from copartition.clustering.reading import answer_of
-from copartition.clustering.work import FULL_EFFORT, Budget
+from copartition.clustering.reading import Reading, answer_of
+from copartition.clustering.work import FULL_EFFORT, Budget, Cost
 from copartition.datasets.kinds import Kinds, recognise
 from copartition.diagnostics.consensus import check_loss
 from copartition.runs.defaults import bind, read_step
@@ -36,6 +38,8 @@ from copartition.targets.network import BlockModel
 from copartition.validation import flag, integer, positive_number, shorten
 
 CHAINS_SHARE = 0.35  # of all work, for chains before pairs
+ANNEALED_STARTS = 35  # of pairs, that must be affordable: those of the pilot, 16 replicates, and the powers
+OF_LADDER = 3.2  # what it costs to place the powers, in annealed starts of pairs: 32 chains of some 200 steps
 SHOWN = 1000  # parts of the work that a bar tells apart
 LEAST_EFFORT, MOST_EFFORT = 1e-3, 1e6
 
@@ -178,14 +182,50 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
         reading = answer_of(asked, chains, loss, where.seed)
     if not was_interrupted:
         try:
-            init = "sequential" if isinstance(target, Mixture) else target.default_start
-            certificate = certify(target, step, init, reading.to_certify, budget, where, effort)
-            if certificate.draws is None or certificate.why:
+            certificate = Certificate(None, None, "they agreed late, with no work left for pairs of coupled chains")
+            if chains.agree:  # else pairs from the usual starts cannot certify anything
+                init = "sequential" if isinstance(target, Mixture) else target.default_start
+                certificate = certify(target, step, init, reading.to_certify, budget, where, effort)
+            if certificate.why and (found := _annealed(asked, step, reading, budget, where, effort)) is not None:
+                certificate = found.certificate
+                reading = reading if certificate.why else found.reading
+            if certificate.why:
                 chains.follow(budget, budget.left, to_the_end=True)
                 reading = answer_of(asked, chains, loss, where.seed)
         except KeyboardInterrupt:
             was_interrupted = True
     return reading.graded(certificate, budget, effort, was_interrupted)
+
+
+class Certified(NamedTuple):
+    """An answer, and what pairs say of it."""
+
+    reading: Reading
+    certificate: Certificate
+
+
+def _annealed(
+    asked: Question, step: Step, reading: Reading, budget: Budget, where: Where, effort: float
+) -> Certified | None:
+    """Return the answer, and what pairs say of it whose starts are annealed; None if it takes too much work.
+
+    Where chains from the usual starts disagree, chains whose starts are annealed take their place; None if these do, too.
+    """
+    target, init = asked.posterior, Start(ANNEALED)
+    if not can_be_annealed(target):
+        return None
+    of_starts = Cost(target).of_starts(init, reading.chains.mean_n_clusters)
+    if ANNEALED_STARTS * of_starts > budget.left:
+        return None
+    budget.spend(OF_LADDER * of_starts, "annealed starts")
+    if not reading.chains.agree:
+        chains = OrdinaryChains(target, bind(target, step), where, init)
+        budget.spend(0.5 * CHAINS * of_starts, "chains with annealed starts")
+        chains.follow(budget, CHAINS_SHARE * budget.left)
+        if not chains.agree:
+            return None
+        reading = answer_of(asked, chains, reading.loss, where.seed)
+    return Certified(reading, certify(target, step, init, reading.to_certify, budget, where, effort))
 
 
 # --- what is clustered -----------------------------------------------------------------------------------------------

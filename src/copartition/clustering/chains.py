@@ -15,7 +15,7 @@ import numpy as np
 
 from copartition.chains.chain import chain_at
 from copartition.chains.density import log_density
-from copartition.chains.start import Beginning, begin_of, start_chain
+from copartition.chains.start import Beginning, Start, begin_of, check_start, start_chain
 from copartition.chains.step import BoundStep
 from copartition.clustering.work import Budget, Cost
 from copartition.core.compiling import prepare
@@ -44,6 +44,7 @@ LOOKED_AT = 100  # points between which starts are compared
 LAST = 8  # draws of a chain whose log density is looked at
 FAR, FAR_SDS = 30.0, 5.0  # by which a chain that has not arrived is lower, and in standard deviations along a chain
 PIECE = 1.5e9  # work between two looks at the clock
+SECOND = 1 << 20  # number of the first piece of chains that are followed after others
 PART = int.from_bytes(b"ordinary", "big")  # of the key of random streams
 
 
@@ -153,14 +154,16 @@ class OrdinaryChains:
     target : Target
     step : BoundStep
     where : Where
+    init : Start, optional
+        Where all of them begin; left out, from starts that have little in common.
     """
 
-    def __init__(self, target: Target, step: BoundStep, where: Where) -> None:
+    def __init__(self, target: Target, step: BoundStep, where: Where, init: Start | None = None) -> None:
         self._target, self._step, self._where = target, step, where
         self._begins: list[Beginning | State]
-        self.starts, self._begins = _starts_of(target)
+        self.starts, self._begins = _starts_of(target) if init is None else _starts_at(target, init)
         self._cost = Cost(target)
-        self._pieces = 0
+        self._pieces = 0 if init is None else SECOND  # no random numbers that other chains have drawn
         self.steps = 0
         self.seen: Followed | None = None
         self.arrived = np.full(CHAINS, True)
@@ -280,3 +283,8 @@ def _starts_of(target: Target) -> tuple[list[str], list[Beginning | State]]:
     names += ["sequential"] * (CHAINS - len(names))
     found: list[Beginning | State] = [known[name] for name in names]
     return names, found
+
+
+def _starts_at(target: Target, init: Start) -> tuple[list[str], list[Beginning | State]]:
+    """Return one random start for all chains, each of which makes it by itself."""
+    return [str(init.init)] * CHAINS, [check_start(target, init)] * CHAINS

@@ -2,7 +2,8 @@
 
 A few pairs tell how long chains take to meet. If all of them meet within what the work allows, replicates follow, with
 a burn-in of twice what the slowest took, so that hardly any needs a correction: first a few, then as many as the
-precision calls for.
+precision calls for. Starts may be annealed (`copartition.chains.annealing`): such a start costs as much as many sweeps,
+and burn-ins are longer, because it gets to every mode, but not as often as the posterior says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from copartition.chains.start import Start
 from copartition.chains.step import Step
 from copartition.clustering.work import COUPLED, Budget, Cost
 from copartition.diagnostics.findings import Finding
@@ -28,7 +30,7 @@ from copartition.targets.base import Target
 
 PILOT, FEW_PAIRS = 12, 4  # pairs of the pilot; where points are many
 PILOT_SHARE = 0.25  # of all work, that a pilot may take
-LAG, SHORT_LAG = 50, 20
+LAG, SHORT_LAG, ANNEALED_LAG = 50, 20, 300
 LEAST_COUPLED = 30  # coupled sweeps that must be affordable for a pilot to be worth it
 LONGEST = 2_000  # coupled sweeps of a pair of the pilot
 LEAST_BURN_IN = 20
@@ -81,7 +83,7 @@ class Answer(NamedTuple):
 
 
 def certify(
-    target: Target, step: Step, init: str, answer: Answer, budget: Budget, where: Where, effort: float
+    target: Target, step: Step, init: str | Start, answer: Answer, budget: Budget, where: Where, effort: float
 ) -> Certificate:
     """Run pairs, as far as the work goes.
 
@@ -95,19 +97,23 @@ def certify(
     effort : float
         The precision gets better with its square root.
     """
-    a_step = Cost(target).of_step(answer.mean_n_clusters)
-    pilot = _pilot(target, step, init, a_step, budget, where)
+    cost, many = Cost(target), answer.mean_n_clusters
+    a_step, of_starts = cost.of_step(many), cost.of_starts(init, many)
+    pilot = _pilot(target, step, init, a_step, of_starts, budget, where)
     if pilot is None:
         return Certificate(None, None, "pairs of coupled chains take more work than there is")
     coupled = pilot.meeting_times - pilot.lag
     if pilot.censored:
-        unmet = f"{pilot.censored} of {len(coupled)} pairs of coupled chains"
+        unmet = (
+            f"{pilot.censored} of {len(coupled)} pairs of coupled chains{' with annealed starts' if of_starts else ''}"
+        )
         return Certificate(pilot, None, f"{unmet} did not meet within {pilot.max_sweeps:,} sweeps")
-    burn_in = max(LEAST_BURN_IN, SAFETY * int(coupled.max()))
+    least = ANNEALED_LAG if of_starts else LEAST_BURN_IN
+    burn_in = max(least, SAFETY * int(coupled.max()))
     left, most, horizon = SPARE * budget.left, 0.0, burn_in
     for burn_ins in (HORIZON, SHORT_HORIZON):
         horizon = int(burn_ins * burn_in)
-        of_replicate = a_step * (burn_in + COUPLED * coupled.mean() + horizon)
+        of_replicate = of_starts + a_step * (burn_in + COUPLED * coupled.mean() + horizon)
         most = left // of_replicate
         if most >= FEWEST_CERTIFY:
             break
@@ -132,11 +138,15 @@ def certify(
     return Certificate(pilot, WeightedPartitions(run, target), unmet)
 
 
-def _pilot(target: Target, step: Step, init: str, a_step: float, budget: Budget, where: Where) -> MeetingTimes | None:
+def _pilot(
+    target: Target, step: Step, init: str | Start, a_step: float, of_starts: float, budget: Budget, where: Where
+) -> MeetingTimes | None:
     """Run a few pairs until they meet; None if that takes too much work."""
-    for count, lag in ((PILOT, LAG), (FEW_PAIRS, SHORT_LAG)):
-        work = min(PILOT_SHARE * budget.total, 0.5 * budget.left)
-        coupled = int(min((work / (count * a_step) - lag) / COUPLED, LONGEST))
+    choices = ((PILOT, ANNEALED_LAG),) if of_starts else ((PILOT, LAG), (FEW_PAIRS, SHORT_LAG))
+    share = 1.0 if of_starts else PILOT_SHARE
+    for count, lag in choices:
+        work = min(share * budget.total, 0.5 * budget.left)
+        coupled = int(min(((work / count - of_starts) / a_step - lag) / COUPLED, LONGEST))
         if coupled >= LEAST_COUPLED:
             break
     else:
@@ -149,8 +159,9 @@ def _pilot(target: Target, step: Step, init: str, a_step: float, budget: Budget,
         init=init,
         max_sweeps=lag + coupled,
         trace=True,
-        seed=seed_of(where.seed, PART),  # nothing that replicates draw
+        seed=seed_of(where.seed, PART + (of_starts > 0.0)),  # nothing that replicates or other pairs draw
         executor=where.executor,
     )
-    budget.spend(a_step * float((m.lag + COUPLED * (m.meeting_times - m.lag)).sum()), "first pairs of chains")
+    of_pairs = a_step * float((m.lag + COUPLED * (m.meeting_times - m.lag)).sum())
+    budget.spend(of_pairs + count * of_starts, "first pairs of chains")
     return m

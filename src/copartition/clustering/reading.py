@@ -65,7 +65,9 @@ class Grade(NamedTuple):
     reason: str
 
 
-def grade_of(n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not: str) -> Grade:
+def grade_of(
+    n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not: str, are_annealed: bool = False
+) -> Grade:
     """Return the grade of an answer.
 
     Parameters
@@ -78,6 +80,8 @@ def grade_of(n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not
         Replicates from pairs; 0 if these are no part of the answer.
     why_not : str
         Why there are none.
+    are_annealed : bool
+        Whether the starts of the pairs are.
     """
     if disagreement:
         return Grade(
@@ -89,7 +93,8 @@ def grade_of(n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not
         return Grade(
             "unbiased",
             f"All {n_pairs} pairs of coupled chains met, so no bias is left from stopping chains too soon, and the "
-            "standard errors are the whole Monte Carlo error. Chains from other starts agree.",
+            "standard errors are the whole Monte Carlo error. Chains from other starts agree."
+            + (f" {ON_ANNEALED_STARTS}" if are_annealed else ""),
         )
     return Grade(
         "approximate",
@@ -98,6 +103,10 @@ def grade_of(n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not
     )
 
 
+ON_ANNEALED_STARTS = (
+    "Chains from the usual starts stay in different modes, so these begin with a draw from the prior and let the data "
+    "count a little more in each of many sweeps: the answer rests on such annealed starts."
+)
 UNDECIDED = 0.5  # certainty below which a row is
 MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told
 DISPUTED = 0.5  # difference between chains of how surely a row is in its cluster
@@ -197,7 +206,8 @@ class Reading:
         why = "the run was interrupted" if was_interrupted else certificate.why
         pilot = certificate.pilot
         disagreement = self._disagreement(gap, pairs is not None) or self._pairs_apart(pilot)
-        grade = grade_of(n_chains, self.chains.steps, disagreement, count, why)
+        are_annealed = pairs is not None and bool(pairs.run.made_by.get("ladder"))
+        grade = grade_of(n_chains, self.chains.steps, disagreement, count, why, are_annealed)
         if n_chains < CHAINS and not disagreement:
             grade = grade._replace(reason=f"{grade.reason} One chain was left out: see A LATE CHAIN.")
         n_pairs = 0 if certificate.draws is None else len(certificate.draws.run.met)

@@ -227,7 +227,18 @@ def _meetings(e: Replicates) -> list[Finding]:
         f"{whose} met, after {coupled.mean():.3g} coupled sweeps on average and {coupled.max()} at "
         f"most, so the estimate is unbiased{_stopped(e)}."
     )
-    return [Finding(GOOD, "Meetings", text)]
+    return [Finding(GOOD, "Meetings", text), *_annealed(e)]
+
+
+def _annealed(e: Replicates) -> list[Finding]:
+    """Return that the answer rests on starts that are annealed, if it does."""
+    if not e.made_by.get("ladder"):
+        return []
+    text = (
+        "Every chain began with a draw from the prior and let the data count a little more in each of many sweeps. The "
+        "answer rests on such starts getting to every mode; how often they do is corrected."
+    )
+    return [Finding(GOOD, "Annealed starts", text)]
 
 
 def _interrupted(e: Replicates) -> Finding:

@@ -253,9 +253,9 @@ def averaged(burn_in: int, horizon: int) -> int:
     return (horizon - 1) * burn_in + 1
 
 
-def predicted_inefficiency(burn_in: int, mean: float, tail: Tail, horizon: int) -> float:
-    """Return the formula at the head of this file, for lag = burn_in."""
-    work = (horizon * burn_in + (COUPLED - 1.0) * mean) / averaged(burn_in, horizon)
+def predicted_inefficiency(burn_in: int, mean: float, tail: Tail, horizon: int, of_starts: float = 0.0) -> float:
+    """Return the formula at the head of this file, for lag = burn_in, and starts that are runs of so many sweeps."""
+    work = (of_starts + horizon * burn_in + (COUPLED - 1.0) * mean) / averaged(burn_in, horizon)
     return work * (1.0 + added_variance(burn_in, tail, horizon))
 
 
@@ -306,14 +306,15 @@ def replicates_wanted(processors: int) -> int:
     return max(FEWEST_REPLICATES, 4 * processors)
 
 
-def choose_horizon(burn_in: int, sweeps: float, processors: int) -> int:
+def choose_horizon(burn_in: int, sweeps: float, processors: int, is_annealed: bool = False) -> int:
     """Return H, in burn-ins, for a run of so many averaged sweeps in all."""
-    return int(np.clip(round(sweeps / (replicates_wanted(processors) * burn_in)), shortest(processors), LONGEST))
+    least = shortest(processors, is_annealed)
+    return int(np.clip(round(sweeps / (replicates_wanted(processors) * burn_in)), least, LONGEST))
 
 
-def shortest(processors: int) -> int:
-    """Return the least horizon, in burn-ins."""
-    return USUAL if processors <= MANY_PROCESSORS else SHORTEST
+def shortest(processors: int, is_annealed: bool = False) -> int:
+    """Return the least horizon, in burn-ins: where starts are annealed replicates are long enough as it is."""
+    return SHORTEST if is_annealed or processors > MANY_PROCESSORS else USUAL
 
 
 def work_of(

@@ -1,4 +1,4 @@
-"""Steps that a pilot tries: numbers of split-merge moves, joint updates, couplings."""
+"""What a pilot tries: numbers of split-merge moves, joint updates, couplings, and a start that is annealed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from copartition.chains.moves import JointUpdates
-from copartition.chains.start import check_start
+from copartition.chains.start import ANNEALED, Start, can_be_annealed, check_start, read_init
 from copartition.chains.step import BoundStep, Step, objection_to_moves
 from copartition.runs.defaults import bind, cost_of_moves, partners_for, resolve
 from copartition.runs.sampling import DrawJob, run_chains
@@ -35,26 +35,42 @@ class Candidate:
     step : BoundStep
     cost : float
         Of one chain in a step, in updates of one point.
+    init : str, array of int or Start
+        Where chains start.
+    of_starts : float
+        What the starts of both chains cost.
     """
 
     step: BoundStep
     cost: float
+    init: Any
+    of_starts: float
 
     def __str__(self) -> str:
         moves, plan = self.step.split_merge, self.step.plan
         words = [f"{moves} split-merge move{'' if moves == 1 else 's'}"]
         words += [f"{plan.number} joint updates of {len(plan.anchors)} points"] if plan.number else []
-        return f"{self.step.coupling.name} coupling, {' and '.join(words)} after a sweep"
+        start = ", annealed starts" if self.is_annealed else ""
+        return f"{self.step.coupling.name} coupling, {' and '.join(words)} after a sweep{start}"
+
+    @property
+    def is_annealed(self) -> bool:
+        """Whether the data count more and more in the starts of chains."""
+        return isinstance(self.init, Start) and self.init.is_annealed
 
 
-def candidate(target: Target, step: Step) -> Candidate:
-    """Return a resolved step and what it costs, counted, not timed."""
+def candidate(target: Target, step: Step, init: Any = None) -> Candidate:
+    """Return a resolved step, a start, and what they cost, counted, not timed."""
     bound = bind(target, step)
     plan = bound.plan
     size = (plan.most - plan.least) / np.log(plan.most / plan.least) if plan.most > plan.least > 0 else plan.most
     of_updates = plan.number * size * (plan.tries + 1 + WAYS_AHEAD) * COST_OF_DEALING
     cost = target.n_points + cost_of_moves(target, bound.split_merge) + float(of_updates)
-    return Candidate(bound, cost)
+    init = read_init(target, init)
+    of_starts = 0.0
+    if isinstance(init, Start):
+        of_starts = 2.0 * init.length * (target.n_points + cost_of_moves(target, int(init.split_merge or 0)))
+    return Candidate(bound, cost, init, of_starts)
 
 
 def cheaper_candidates(target: Target, given: Step, first: Candidate) -> list[Candidate]:
@@ -75,17 +91,23 @@ def cheaper_candidates(target: Target, given: Step, first: Candidate) -> list[Ca
         found += [replace(first.step.resolved, split_merge=n) for n in fewer if n < first.step.split_merge]
     if target.model.palette:
         found.append(resolve(target, replace(first.step.resolved, coupling="path")))
-    return [candidate(target, step) for step in found]
+    return [candidate(target, step, first.init) for step in found]
 
 
-def updating_candidates(target: Target, first: Candidate, init: Any, where: Where) -> list[Candidate]:
+def updating_candidates(target: Target, first: Candidate, where: Where) -> list[Candidate]:
     """Return steps with joint updates, of points that ordinary chains are uncertain of; none if these are few."""
     if objection_to_moves(target):
         return []
-    points = uncertain_points(target, first.step, init, where)
+    points = uncertain_points(target, first.step, first.init, where)
     if len(points) < FEWEST_POINTS:
         return []
-    return [candidate(target, replace(first.step.resolved, joint_updates=JointUpdates(UPDATES, points)))]
+    step = replace(first.step.resolved, joint_updates=JointUpdates(UPDATES, points))
+    return [candidate(target, step, first.init)]
+
+
+def annealed_candidates(target: Target, best: Candidate) -> list[Candidate]:
+    """Return the step that serves best so far, of chains whose starts are annealed; none where they cannot be."""
+    return [candidate(target, best.step.resolved, ANNEALED)] if can_be_annealed(target) else []
 
 
 def uncertain_points(target: Target, step: BoundStep, init: Any, where: Where) -> np.ndarray:

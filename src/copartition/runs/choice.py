@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from copartition.chains.moves import JointUpdates
-from copartition.chains.start import check_start, read_init
+from copartition.chains.start import ANNEALED, check_start, read_init
 from copartition.chains.step import Step
 from copartition.couplings import COUPLINGS, check_coupling
 from copartition.couplings.base import Coupling
@@ -138,7 +138,7 @@ def choose(
     return Choice(
         _settings(how, settings.burn_in, settings.min_sweeps, settings.lag),
         resolve(target, given),
-        settings.init if init is None else read_init(target, init),
+        read_init(target, settings.init if init is None else init),
         None if settings.modes is None else settings.modes.finding,
     )
 
@@ -154,7 +154,8 @@ def _in_store(store: Any, target: Target, how: How, given: Step) -> Choice | Non
     made_by = opened.description
     opened.close()
     s, stored = made_by["settings"], made_by["step"]
-    init = read_init(target, how.get("init"))
+    is_annealed = how.get("init") is None and made_by.get("ladder") is not None  # only a pilot takes that by itself
+    init = read_init(target, ANNEALED if is_annealed else how.get("init"))
     updates = stored["joint_updates"]
     if given.coupling is None:
         usual = resolve(target, given).coupling

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.chains.start import check_start, read_init
-from copartition.chains.step import BoundStep, Step
+from copartition.chains.start import Beginning, check_start
+from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.efficiency import asymptotic_variance, averages_agree, compared_variance
@@ -38,7 +38,13 @@ from copartition.functionals import Functional, largest_clusters, n_clusters
 from copartition.functionals.base import as_list, bind_all
 from copartition.results import MeetingTimes
 from copartition.results.chains import MANY_AT_START, quick_sentence
-from copartition.runs.candidates import Candidate, candidate, cheaper_candidates, updating_candidates
+from copartition.runs.candidates import (
+    Candidate,
+    annealed_candidates,
+    candidate,
+    cheaper_candidates,
+    updating_candidates,
+)
 from copartition.runs.defaults import MAX_SWEEPS, given_step, resolve
 from copartition.runs.meeting import PairJob, pair_job, watch_pairs
 from copartition.runs.modes import look_for_modes
@@ -49,6 +55,7 @@ from copartition.validation import flag, integer
 
 TRIAL_PAIRS, FIRST_PAIRS = 24, 4  # of each step that is tried; how many of them show whether it is worth it
 TRIAL_LAG = 50
+ANNEALED_LAG = 300  # at least: annealed starts are in all modes, but not with the weights of the posterior
 FEWEST_PAIRS = 60
 SHARE_OF_RUN = 0.15  # that the largest part of a pilot may cost, against the shortest run
 UNMET = 0.2  # share of the pairs of the trial that may not have met after a tenth of max_sweeps
@@ -98,8 +105,9 @@ def tune(
     """Choose how chains move, and lag, burn-in and horizon for `estimate`, from a pilot.
 
     First a few pairs and chains try steps with fewer split-merge moves or none and, where pairs take long to meet,
-    joint updates of those points that it is uncertain of. The step that gives the same precision at the least cost is
-    taken, unless its replicates would be too long. Then more pairs tell how long a lag must be for a chain to be close
+    joint updates of those points that it is uncertain of. Where pairs stay apart chains with annealed starts are tried,
+    see `Start`, unless `init` is given. What gives the same precision at the least cost is taken, unless its replicates
+    would be too long. Then more pairs tell how long a lag must be for a chain to be close
     to its target by `tv_bound`, how often a burn-in is too short and what that costs, and a few ordinary chains how
     variable the functional is. The pilot draws other random numbers than `estimate` does with the same seed, so
     estimates with its settings are as unbiased as any. It counts what steps cost and does not time them: its choice is
@@ -156,7 +164,7 @@ def tune(
             functionals=as_list(functional),
             pairs=integer("pairs", pairs, FEWEST_PAIRS),
             processors=integer("processors", processors, 1),
-            init=read_init(target, init),
+            init=init,
             max_sweeps=integer("max_sweeps", max_sweeps, 1),
             where=Where(place, progress, integer("seed", seed, 0)),
         )
@@ -204,8 +212,8 @@ class _Pilot:
         self.bound = target, tuple(f.glimpse(COMPONENTS) if f.is_streamed else f for f in bound)
         self.pairs = pairs
         self.processors = processors
-        self.init = init
-        self._start = check_start(target, init)
+        self._init = init
+        check_start(target, init)
         self.max_sweeps = max_sweeps
         self.trials: list[Trial] = []
         self.refused: list[tuple[Candidate, str]] = []  # and why
@@ -221,7 +229,8 @@ class _Pilot:
         """What replicates of the same precision take with the steps that were tried, in updates of points."""
         compared = all(trial.variances for trial in self.trials)
         variability = variability_of(np.array([trial.variances for trial in self.trials])) if compared else None
-        return work_of(self.costs, [trial.coupled for trial in self.trials], self.processors, variability)
+        of_starts = np.array([trial.candidate.of_starts for trial in self.trials])
+        return of_starts + work_of(self.costs, [trial.coupled for trial in self.trials], self.processors, variability)
 
     @property
     def costs(self) -> np.ndarray:
@@ -233,21 +242,34 @@ class _Pilot:
         """The step that is taken."""
         return self.trials[choose_step(self.costs, self.work)]
 
+    @property
+    def start(self) -> Beginning:
+        """Where chains start."""
+        return check_start(self.target, self.chosen.candidate.init)
+
+    @property
+    def starts_in_sweeps(self) -> float:
+        """What the starts of both chains cost, in sweeps."""
+        return self.chosen.candidate.of_starts / self.chosen.candidate.cost
+
     # --- which step --------------------------------------------------------------------------------------------------
 
     def choose(self, given: Step) -> None:
         """Try steps, in parts that were not named: cheaper ones where pairs are quick to meet, others where not."""
         target = self.target
-        first = self._try(candidate(target, resolve(target, given)))
-        if given.coupling is not None:
-            return
+        first = self._try(candidate(target, resolve(target, given), self._init))
         if not first.is_slow:
-            for one in cheaper_candidates(target, given, first.candidate):
-                self._try(one, LONGER * first.candidate.cost / one.cost * least_burn_in(first.coupled))
-            self._compare_variances()
-        elif given.joint_updates is None:
+            if given.coupling is None:
+                for one in cheaper_candidates(target, given, first.candidate):
+                    self._try(one, LONGER * first.candidate.cost / one.cost * least_burn_in(first.coupled))
+                self._compare_variances()
+            return
+        if given.coupling is None and given.joint_updates is None:
             where = replace(self._where, seed=self._next_seed())
-            for one in updating_candidates(target, first.candidate, self.init, where):
+            for one in updating_candidates(target, first.candidate, where):
+                self._try(one)
+        if self._init is None and self.chosen.pairs.censored:
+            for one in annealed_candidates(target, self.chosen.candidate):
                 self._try(one)
 
     def check(self, modes: bool) -> None:
@@ -270,14 +292,14 @@ class _Pilot:
 
     def _try(self, one: Candidate, longest: float = np.inf) -> Trial:
         """Run a few pairs with a step; it is out of the question if one takes longer than `longest` sweeps to meet."""
-        lag = min(TRIAL_LAG, self.max_sweeps)
+        lag = min(ANNEALED_LAG if one.is_annealed else TRIAL_LAG, self.max_sweeps)
         cap = min(self.max_sweeps, lag + int(min(longest, self.max_sweeps // 10)))
         seed = self._next_seed()
         # Most steps that are out of the question show it in a few pairs.
         for count in (TRIAL_PAIRS,) if np.isinf(longest) else (FIRST_PAIRS, TRIAL_PAIRS):
-            job = pair_job(self.target, (), one.step, self._start, lag, cap, seed)
+            job = pair_job(self.target, (), one.step, check_start(self.target, one.init), lag, cap, seed)
             m, _ = watch_pairs(PairJob(job, False, NOTHING), count, *self._run_on, "trial")
-            self._count(m)
+            self._count(m, one)
             if m.censored and not np.isinf(longest):
                 self.refused.append((one, "pairs met too late"))
                 return Trial(one, m)
@@ -296,7 +318,7 @@ class _Pilot:
         first: list[np.ndarray] = []
         tried, self.trials = self.trials, []
         for trial in tried:
-            draws, _ = self._run_ordinary(trial.candidate.step, least_burn_in(trial.coupled), length)
+            draws, _ = self._run_ordinary(trial.candidate, least_burn_in(trial.coupled), length)
             first = first or draws
             if all(averages_agree(a, b) for a, b in zip(first, draws, strict=True)):
                 self.trials.append(trial._replace(variances=tuple(compared_variance(one) for one in draws)))
@@ -311,12 +333,13 @@ class _Pilot:
         if not chosen.pairs.censored:
             self._add(chosen.pairs)
         # The slowest of a few pairs is not the slowest of many.
-        lag = int(np.clip(1.5 * least_burn_in(chosen.coupled), 1, self.max_sweeps))
+        least = ANNEALED_LAG if chosen.candidate.is_annealed else 1
+        lag = min(max(int(1.5 * least_burn_in(chosen.coupled)), least), self.max_sweeps)
         if chosen.pairs.at_start > MANY_AT_START:  # their meetings say nothing
             lag = min(max(lag, 2 * chosen.pairs.lag), self.max_sweeps)
         count = self._affordable(chosen, lag)
         while True:
-            m, differences = self._compare(chosen.candidate.step, lag, count)
+            m, differences = self._compare(chosen.candidate, lag, count)
             self._add(m)
             if self._is_stable():
                 return m, differences
@@ -329,24 +352,25 @@ class _Pilot:
 
     def _affordable(self, trial: Trial, lag: int) -> int:
         """Return a number of pairs that costs a seventh of the shortest run, if that is not too few to learn from."""
-        of_pair = trial.candidate.cost * (lag + 2.0 * float(trial.coupled.mean()))
+        of_pair = trial.candidate.of_starts + trial.candidate.cost * (lag + 2.0 * float(trial.coupled.mean()))
         of_run = replicates_wanted(self.processors) * self.work.min()
         return int(np.clip(SHARE_OF_RUN * of_run / max(of_pair, 1.0), FEWEST_PAIRS, self.pairs))
 
-    def _compare(self, step: BoundStep, lag: int, count: int) -> tuple[MeetingTimes, list[np.ndarray]]:
+    def _compare(self, chosen: Candidate, lag: int, count: int) -> tuple[MeetingTimes, list[np.ndarray]]:
         """Run pairs until they meet, and keep by how much the functionals of their two chains differ."""
         target, functionals = self.bound
-        job = pair_job(target, functionals, step, self._start, lag, self.max_sweeps, self._next_seed())
+        job = pair_job(target, functionals, chosen.step, self.start, lag, self.max_sweeps, self._next_seed())
         task = PairJob(job, False, _shown([f.size for f in functionals]))
         m, differences = watch_pairs(task, count, *self._run_on, "pilot pairs")
-        self._count(m)
+        self._count(m, chosen)
         self.seconds_a_coupled_sweep = float(m.seconds.sum() / max(1, (m.meeting_times - lag).sum()))
         return m, differences
 
-    def _count(self, m: MeetingTimes) -> None:
+    def _count(self, m: MeetingTimes, one: Candidate) -> None:
         """Add what pairs have cost."""
-        self.sweeps += float(np.sum(m.lag + 2 * (m.meeting_times - m.lag)))
-        self.sweeps_of_lags += float(m.lag * len(m.met))
+        alone = m.lag + one.of_starts / one.cost
+        self.sweeps += float(np.sum(alone + 2 * (m.meeting_times - m.lag)))
+        self.sweeps_of_lags += float(alone * len(m.met))
         self.seconds += float(m.seconds.sum())
 
     def _add(self, m: MeetingTimes) -> None:
@@ -378,16 +402,18 @@ class _Pilot:
         """Run ordinary chains; return the components of each functional that are shown, sweep by sweep."""
         coupled = m.meeting_times - m.lag
         burn_in, length = least_burn_in(coupled), CHAIN_LENGTH * max(LEAST_LENGTH, int(coupled.mean()))
-        found, self.seconds_a_sweep = self._run_ordinary(self.chosen.candidate.step, burn_in, length)
+        found, self.seconds_a_sweep = self._run_ordinary(self.chosen.candidate, burn_in, length)
         return found
 
-    def _run_ordinary(self, step: BoundStep, burn_in: int, length: int) -> tuple[list[np.ndarray], float]:
+    def _run_ordinary(self, one: Candidate, burn_in: int, length: int) -> tuple[list[np.ndarray], float]:
         """Run ordinary chains; return the components of each functional that are shown, and the seconds of a sweep."""
         target, functionals = self.bound
-        seed, sweeps, single, found = self._next_seed(), CHAINS_OF_PILOT * (burn_in + length), 0.0, []
+        seed, single, found = self._next_seed(), 0.0, []
+        start = check_start(self.target, one.init)
+        sweeps = CHAINS_OF_PILOT * (burn_in + length + start.sweeps)
         for functional in functionals:
             columns = _spaced(functional.size)
-            task = ChainJob(target, functional, columns, step, self._start, burn_in, length, seed)
+            task = ChainJob(target, functional, columns, one.step, start, burn_in, length, seed)
             draws, seconds = run_chains(task, CHAINS_OF_PILOT, *self._run_on, "pilot chains")
             found.append(draws)
             self.sweeps += sweeps
@@ -400,7 +426,7 @@ class _Pilot:
         found = look_for_modes(
             self.target,
             self.chosen.candidate.step,
-            self._start,
+            self.start,
             seed=self._next_seed(),
             executor=self._where.executor,
             progress=self._where.progress,
@@ -438,8 +464,10 @@ def _recommend(
     variances = [asymptotic_variance(one) for one in draws]
     tail = tail_of(coupled, differences, variances)
     sweeps = sweeps_for([one.mean(axis=(0, 1)) for one in draws], variances)
-    horizon = choose_horizon(least_burn_in(coupled), sweeps, pilot.processors)
+    is_annealed = pilot.chosen.candidate.is_annealed
+    horizon = choose_horizon(least_burn_in(coupled), sweeps, pilot.processors, is_annealed)
     burn_in = choose_burn_in(coupled, tail, horizon)
+    burn_in = max(burn_in, ANNEALED_LAG) if is_annealed else burn_in
     min_sweeps = horizon * burn_in
     mean = float(coupled.mean())
     chosen = pilot.chosen.candidate
@@ -453,10 +481,11 @@ def _recommend(
         burn_in=burn_in,
         min_sweeps=min_sweeps,
         step=chosen.step.resolved,
-        init=pilot.init,
-        inefficiency=predicted_inefficiency(burn_in, mean, tail, horizon),
-        sweeps=min_sweeps + mean,
-        seconds=(min_sweeps - mean) * pilot.seconds_a_sweep + mean * pilot.seconds_a_coupled_sweep,
+        init=chosen.init,
+        inefficiency=predicted_inefficiency(burn_in, mean, tail, horizon, pilot.starts_in_sweeps),
+        sweeps=min_sweeps + mean + pilot.starts_in_sweeps,
+        seconds=(min_sweeps - mean + pilot.starts_in_sweeps) * pilot.seconds_a_sweep
+        + mean * pilot.seconds_a_coupled_sweep,
         variance=np.concatenate(every) / averaged(burn_in, horizon) * (1.0 + added_variance(burn_in, tail, horizon)),
         components=[name for f in pilot.bound[1] for name in f.components],
         pilot=m,
@@ -472,20 +501,39 @@ def _reasons(pilot: _Pilot, coupled: np.ndarray, burn_in: int, horizon: int, tai
     last = pilot.stages[-1]
     quantile = least_burn_in(coupled)
     added, at_quantile = (f"{100 * added_variance(k, tail, horizon):.2g} %" for k in (burn_in, quantile))
-    work = predicted_inefficiency(burn_in, float(coupled.mean()), tail, horizon)
+    work = predicted_inefficiency(burn_in, float(coupled.mean()), tail, horizon, pilot.starts_in_sweeps)
     still = [quick_sentence(coupled, 0)] if last.at_start > MANY_AT_START else []
     longer = f" (with {quantile} it would be {at_quantile})" if burn_in > quantile else ""
+    is_annealed = pilot.chosen.candidate.is_annealed
+    why = (
+        "annealed starts make replicates long enough."
+        if is_annealed
+        else f"up to {pilot.processors} processors (processors) are best off with "
+        + ("many short replicates." if pilot.processors > MANY_PROCESSORS else "few long replicates.")
+    )
     return [
         *_why_this_step(pilot),
+        *(_why_annealed(pilot) if is_annealed else []),
         f"Pairs with lag {last.lag} met after {coupled.mean():.1f} sweeps on average, 99 % of them within {quantile}. "
         f"After {last.lag} sweeps a chain is within {max(last.tv, 0.001):.2g} of its target in total variation.",
         f"With a burn_in of {burn_in}, corrections add about {added} to the variance of a replicate{longer}.",
-        f"min_sweeps is {horizon} times the burn_in: up to {pilot.processors} processors (processors) are best off "
-        "with " + ("many short replicates." if pilot.processors > MANY_PROCESSORS else "few long replicates."),
+        f"min_sweeps is {horizon} times the burn_in: {why}",
         "A lag as long as the burn_in costs nothing and keeps corrections small.",
         f"The same precision takes about {work:.2f} times the CPU time of an ordinary chain that makes the same step "
         "and need not burn in.",
         *still,
+    ]
+
+
+def _why_annealed(pilot: _Pilot) -> list[str]:
+    """Return what chains do without annealed starts, and what these are."""
+    others = [trial for trial in pilot.trials if not trial.candidate.is_annealed]
+    unmet = min(trial.pairs.censored for trial in others)
+    return [
+        f"{unmet} of {TRIAL_PAIRS} pairs stayed apart without annealed starts: there are modes that chains hardly "
+        "leave. So every chain begins with a draw from the prior and lets the data count a little more in each of "
+        f"{pilot.start.sweeps:,} sweeps. This answer rests on that: such starts get to every mode, and pairs correct how "
+        "often they do."
     ]
 
 
