@@ -122,7 +122,9 @@ def test_bad_starts_are_refused(make, message):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("init", [START, cp.Start("sequential", sweeps=2, split_merge=1)])
+@pytest.mark.parametrize(
+    "init", [START, cp.Start("sequential", sweeps=2, split_merge=1), cp.Start("annealed", levels=3, split_merge=1)]
+)
 def test_functionals_in_python_see_the_same_starts(target, init):
     """One kernel runs whole replicates, start included; a functional in Python is added up outside of it."""
     settings = {"replicates": COUNT, "burn_in": 0, "min_sweeps": 4, "lag": 2, "init": init, "split_merge": 2}

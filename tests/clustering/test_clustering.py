@@ -182,6 +182,25 @@ def test_pairs_that_cannot_be_afforded_leave_an_approximate_answer():
     assert len(np.unique(c.draws.replicate)) == chains.CHAINS
 
 
+def test_where_usual_starts_disagree_annealed_ones_may_certify(monkeypatch):
+    """Chains from the usual starts are said to disagree; annealed starts and their pairs are real."""
+    monkeypatch.setattr(chains.OrdinaryChains, "agree", property(lambda self: "annealed" in self.starts))
+    some = EASY[10:40]
+    c = cp.cluster(some, seed=1, effort=0.15)
+    assert c.grade == "unbiased"
+    assert "the answer rests on such annealed starts" in c.reason
+    assert c.work["starts"] == ["annealed"] * 4
+    assert c.draws.run.made_by["ladder"]
+    assert c.draws.run.made_by["settings"]["lag"] >= 300
+    usual = cp.cluster(cp.Mixture(some, c.posterior.component), seed=2, effort=LITTLE)
+    error = np.hypot(c.n_clusters_stderr[2], usual.n_clusters_stderr[2])
+    assert abs(c.n_clusters[2] - usual.n_clusters[2]) < 4 * error
+    assert set(c.labels[:15]).isdisjoint(c.labels[15:])
+    little = cp.cluster(some, seed=1, effort=LITTLE)  # too little for annealed starts
+    assert little.grade == "approximate"
+    assert "they agreed late" in little.reason
+
+
 def test_the_rule_of_the_grade():
     assert grade_of(4, 100, "", 32, "").name == "unbiased"
     assert grade_of(4, 100, "", 0, "pairs did not meet").name == "approximate"

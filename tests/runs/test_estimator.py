@@ -100,7 +100,7 @@ def test_random_starts_and_nuggets_are_unbiased_too():
     target, density = small.scalar()
     exact = exact_pairs(target, density)
     functionals = [cp.co_clustering(range(5)), cp.n_clusters()]
-    for init in ("prior", "sequential", "singletons"):
+    for init in ("prior", "sequential", "singletons", cp.Start("annealed", levels=3, split_merge=1)):
         job = job_for(target, functionals, cp.Transport(nugget=0.2), (0, 2, 2, CAP), init)
         assert_unbiased(run(job, 20_000).values, exact)
 

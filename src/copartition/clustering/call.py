@@ -182,13 +182,12 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
         reading = answer_of(asked, chains, loss, where.seed)
     if not was_interrupted:
         try:
-            certificate = Certificate(None, None, "they agreed late, with no work left for pairs of coupled chains")
-            if chains.agree:  # else pairs from the usual starts cannot certify anything
+            if chains.agree:
                 init = "sequential" if isinstance(target, Mixture) else target.default_start
                 certificate = certify(target, step, init, reading.to_certify, budget, where, effort)
-            if certificate.why and (found := _annealed(asked, step, reading, budget, where, effort)) is not None:
-                certificate = found.certificate
-                reading = reading if certificate.why else found.reading
+            else:
+                settled, certificate = _annealed(asked, step, reading, budget, where, effort)
+                reading = reading if certificate.why else settled
             if certificate.why:
                 chains.follow(budget, budget.left, to_the_end=True)
                 reading = answer_of(asked, chains, loss, where.seed)
@@ -197,35 +196,27 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
     return reading.graded(certificate, budget, effort, was_interrupted)
 
 
-class Certified(NamedTuple):
-    """An answer, and what pairs say of it."""
-
-    reading: Reading
-    certificate: Certificate
-
-
 def _annealed(
-    asked: Question, step: Step, reading: Reading, budget: Budget, where: Where, effort: float
-) -> Certified | None:
-    """Return the answer, and what pairs say of it whose starts are annealed; None if it takes too much work.
+    asked: Question, step: Step, usual: Reading, budget: Budget, where: Where, effort: float
+) -> tuple[Reading, Certificate]:
+    """Return the answer of chains whose starts are annealed, and whether such pairs certify it.
 
-    Where chains from the usual starts disagree, chains whose starts are annealed take their place; None if these do, too.
+    Chains from the usual starts disagree: they are in different modes, and pairs of them would not meet.
     """
     target, init = asked.posterior, Start(ANNEALED)
+    late = Certificate(None, None, "they agreed late, with no work left for pairs of coupled chains")
     if not can_be_annealed(target):
-        return None
-    of_starts = Cost(target).of_starts(init, reading.chains.mean_n_clusters)
+        return usual, late
+    of_starts = Cost(target).of_starts(init, usual.chains.mean_n_clusters)
     if ANNEALED_STARTS * of_starts > budget.left:
-        return None
-    budget.spend(OF_LADDER * of_starts, "annealed starts")
-    if not reading.chains.agree:
-        chains = OrdinaryChains(target, bind(target, step), where, init)
-        budget.spend(0.5 * CHAINS * of_starts, "chains with annealed starts")
-        chains.follow(budget, CHAINS_SHARE * budget.left)
-        if not chains.agree:
-            return None
-        reading = answer_of(asked, chains, reading.loss, where.seed)
-    return Certified(reading, certify(target, step, init, reading.to_certify, budget, where, effort))
+        return usual, late
+    budget.spend((OF_LADDER + 0.5 * CHAINS) * of_starts, "chains with annealed starts")
+    chains = OrdinaryChains(target, bind(target, step), where, init)
+    chains.follow(budget, CHAINS_SHARE * budget.left)
+    if not chains.agree:
+        return usual, late
+    reading = answer_of(asked, chains, usual.loss, where.seed)
+    return reading, certify(target, step, init, reading.to_certify, budget, where, effort)
 
 
 # --- what is clustered -----------------------------------------------------------------------------------------------

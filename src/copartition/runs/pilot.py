@@ -193,6 +193,11 @@ class Trial(NamedTuple):
         """Whether it is worth trying what else could help."""
         return bool(self.coupled.mean() > SLOW)
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether too many pairs have not met: what they would cost is not known."""
+        return self.pairs.censored > UNMET * len(self.pairs.met)
+
 
 class _Pilot:
     """Pairs and chains that are run to learn from, and what they have cost."""
@@ -238,9 +243,16 @@ class _Pilot:
         return np.array([trial.candidate.cost for trial in self.trials])
 
     @property
+    def best(self) -> int:
+        """Which trial serves best; one with too many pairs that did not meet only if all have these."""
+        too_many = np.array([trial.is_hopeless for trial in self.trials])
+        work = self.work if too_many.all() else np.where(too_many, np.inf, self.work)
+        return choose_step(self.costs, work)
+
+    @property
     def chosen(self) -> Trial:
-        """The step that is taken."""
-        return self.trials[choose_step(self.costs, self.work)]
+        """The step that is taken, and the start."""
+        return self.trials[self.best]
 
     @property
     def start(self) -> Beginning:
@@ -274,7 +286,7 @@ class _Pilot:
 
     def check(self, modes: bool) -> None:
         """Give up where pairs do not meet, and say what is seen of their chains."""
-        if self.chosen.pairs.censored > UNMET * TRIAL_PAIRS:
+        if self.chosen.is_hopeless:
             tried = "; ".join(f"{trial.candidate}: {trial.pairs.censored}" for trial in self.trials)
             raise TuningError(
                 f"Of {TRIAL_PAIRS} pairs so many did not meet within {self.chosen.pairs.max_sweeps} sweeps ({tried}): "
@@ -532,22 +544,29 @@ def _why_annealed(pilot: _Pilot) -> list[str]:
     return [
         f"{unmet} of {TRIAL_PAIRS} pairs stayed apart without annealed starts: there are modes that chains hardly "
         "leave. So every chain begins with a draw from the prior and lets the data count a little more in each of "
-        f"{pilot.start.sweeps:,} sweeps. This answer rests on that: such starts get to every mode, and pairs correct how "
-        "often they do."
+        f"{pilot.start.sweeps:,} sweeps. The answer rests on such starts getting to every mode; how often they do is "
+        "corrected."
     ]
 
 
 def _why_this_step(pilot: _Pilot) -> list[str]:
     """Return what was tried, and how the others compare."""
-    work, costs = pilot.work, pilot.costs
-    best = choose_step(costs, work)
+    work, best = pilot.work, pilot.best
     others = [i for i in np.argsort(work, kind="stable") if i != best]
-    against = [f"{pilot.trials[i].candidate}: {work[i] / work[best]:.2g} times as much" for i in others]
+    against = [f"{pilot.trials[i].candidate}: {_compared(pilot.trials[i], work[i] / work[best])}" for i in others]
     against += [f"{one}: {why}" for one, why in pilot.refused]
     if not against:
         return []
-    margin = " A step whose sweeps cost more has to save a tenth." if work[best] > work.min() else ""
+    least = min(w for trial, w in zip(pilot.trials, work, strict=True) if not trial.is_hopeless)
+    margin = " A step whose sweeps cost more has to save a tenth." if work[best] > least else ""
     return [
         f"Of the steps that were tried, {pilot.trials[best].candidate} serves best. Work for the same precision, "
         f"against it: {'; '.join(against)}.{margin}"
     ]
+
+
+def _compared(trial: Trial, ratio: float) -> str:
+    """Return how a step compares with the one that is taken."""
+    if trial.is_hopeless:
+        return f"{trial.pairs.censored} of {len(trial.pairs.met)} pairs did not meet"
+    return f"{ratio:.2g} times as much"
