@@ -63,6 +63,7 @@ numpydoc_xref_param_type = False
 # Scripts write pictures and pages beside themselves, so they run in a copy. These take longer than a site may: they are
 # not run, and their pages end with the picture that is kept in this folder.
 SLOW = {
+    "annealed": "annealed.png",
     "galaxies_unknown_scale": "richardson-green.png",
     "large": "large.png",
     "meeting": "meeting.png",
