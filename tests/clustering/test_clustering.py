@@ -16,6 +16,7 @@ from copartition.clustering import call, chains, model, pairs, work
 from copartition.clustering.model import component_for
 from copartition.clustering.reading import Reading, grade_of, own_share, settled
 from copartition.datasets.kinds import recognise
+from copartition.diagnostics.modes import not_arrived
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.workers import Where
 
@@ -199,6 +200,12 @@ def test_where_usual_starts_disagree_annealed_ones_may_certify(monkeypatch):
     little = cp.cluster(some, seed=1, effort=LITTLE)  # too little for annealed starts
     assert little.grade == "approximate"
     assert "they agreed late" in little.reason
+    # Where chains with annealed starts stay far below the others, their pairs certify nothing.
+    monkeypatch.setattr(chains, "_log_density", lambda target, labels, values: 0.0)
+    monkeypatch.setattr(call, "not_arrived", lambda here, others: not_arrived(here - 40.0, others))
+    below = cp.cluster(some, seed=1, effort=0.15)
+    assert below.grade == "approximate"
+    assert below.work["starts"] != ["annealed"] * 4
 
 
 def test_the_rule_of_the_grade():

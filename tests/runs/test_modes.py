@@ -74,6 +74,16 @@ def test_colourings_have_no_density_of_growing_clusters(call):
         call(small.coloring()[0])
 
 
+def test_chains_far_below_have_not_arrived():
+    """By more than 30, and five standard deviations along a chain: of the highest one, or of the median of others."""
+    noise = np.tile([-1.0, 1.0], (4, 10))  # standard deviation 1.03
+    levels = np.array([[0.0], [-34.0], [-36.0], [-3.0]])
+    assert rule.not_arrived(levels + noise).tolist() == [False, False, True, False]
+    others = np.array([[10.0], [0.5], [0.5]]) + noise[:3]
+    assert rule.not_arrived(levels + noise, others).tolist() == [False, False, True, False]
+    assert rule.not_arrived(levels + noise, others + 3.0).tolist() == [False, True, True, False]
+
+
 # --- tempered chains -------------------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ from copartition.clustering.reading import Reading, answer_of
 from copartition.clustering.work import FULL_EFFORT, Budget, Cost
 from copartition.datasets.kinds import Kinds, recognise
 from copartition.diagnostics.consensus import check_loss
+from copartition.diagnostics.modes import not_arrived
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.progress import bar_for
 from copartition.runs.workers import Where, lasting
@@ -201,7 +202,8 @@ def _annealed(
 ) -> tuple[Reading, Certificate]:
     """Return the answer of chains whose starts are annealed, and whether such pairs certify it.
 
-    Chains from the usual starts disagree: they are in different modes, and pairs of them would not meet.
+    Chains from the usual starts disagree: they are in different modes, and pairs of them would not meet. Annealed
+    starts are of no use where their chains stay far below the others: pairs may meet there, and be wrong together.
     """
     target, init = asked.posterior, Start(ANNEALED)
     late = Certificate(None, None, "they agreed late, with no work left for pairs of coupled chains")
@@ -213,7 +215,7 @@ def _annealed(
     budget.spend((OF_LADDER + 0.5 * CHAINS) * of_starts, "chains with annealed starts")
     chains = OrdinaryChains(target, bind(target, step), where, init)
     chains.follow(budget, CHAINS_SHARE * budget.left)
-    if not chains.agree:
+    if not chains.agree or not_arrived(chains.log_densities, usual.chains.log_densities).any():
         return usual, late
     reading = answer_of(asked, chains, usual.loss, where.seed)
     return reading, certify(target, step, init, reading.to_certify, budget, where, effort)

@@ -25,7 +25,7 @@ from copartition.core.starts import begin_at
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_steps, renew_model
 from copartition.diagnostics.checks import BATCHES, gap_between
-from copartition.diagnostics.modes import shares_together
+from copartition.diagnostics.modes import not_arrived, shares_together
 from copartition.results.kept import narrow
 from copartition.runs.checks import dispersed_starts
 from copartition.runs.pieces import OneByOne, run_all
@@ -42,7 +42,6 @@ LITTLE = 0.03  # of all work
 MANY_POINTS = 2_000  # from which on a start from single points takes too long
 LOOKED_AT = 100  # points between which starts are compared
 LAST = 8  # draws of a chain whose log density is looked at
-FAR, FAR_SDS = 30.0, 5.0  # by which a chain that has not arrived is lower, and in standard deviations along a chain
 PIECE = 1.5e9  # work between two looks at the clock
 SECOND = 1 << 20  # number of the first piece of chains that are followed after others
 PART = int.from_bytes(b"ordinary", "big")  # of the key of random streams
@@ -248,12 +247,16 @@ class OrdinaryChains:
         target = self._target
         if self.seen is None or self.gap == 0.0 or not target.has_density:
             return
+        late = not_arrived(self.log_densities)
+        if late.sum() == 1:
+            self.arrived = ~late
+
+    @property
+    def log_densities(self) -> np.ndarray:
+        """Log densities of the last clusterings that were kept, a row a chain."""
+        assert self.seen is not None
         every = zip(self.seen.labels, self.seen.hyperparameters, strict=True)
-        logs = np.array([[_log_density(target, a[i], b[i]) for i in range(-LAST, 0)] for a, b in every])
-        mean, spread = logs.mean(axis=1), np.median(logs.std(axis=1, ddof=1))
-        arrived = mean > mean.max() - FAR - FAR_SDS * spread
-        if np.sum(~arrived) == 1:
-            self.arrived = arrived
+        return np.array([[_log_density(self._target, a[i], b[i]) for i in range(-LAST, 0)] for a, b in every])
 
     @property
     def agree(self) -> bool:

@@ -268,6 +268,24 @@ def log_density_gaps(ordinary: Seen, tempered: Seen) -> Gaps:
     return _gaps(ordinary, tempered, lambda seen: seen.log_density.mean(axis=1)[:, None], MATTERS * sd)
 
 
+FAR, FAR_SDS = 30.0, 5.0  # by which a chain that has not arrived is lower, and in standard deviations along a chain
+
+
+def not_arrived(log_densities: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """Tell which chains are at log densities that are lower by far than those of others, so that they are on their way.
+
+    Parameters
+    ----------
+    log_densities : array (chains, times)
+    others : array (chains, times), optional
+        Of the others, whose median counts; left out, the highest of all chains does.
+    """
+    mean = log_densities.mean(axis=1)
+    spread = np.median(np.concatenate([x.std(axis=1, ddof=1) for x in (log_densities, others) if x is not None]))
+    level = mean.max() if others is None else np.median(others.mean(axis=1))
+    return np.asarray(mean <= level - FAR - FAR_SDS * spread)
+
+
 def co_clustering_gaps(ordinary: Seen, tempered: Seen) -> Gaps:
     """Return how far chains are apart in how often two points are together, on average over pairs of points."""
     return _gaps(ordinary, tempered, lambda seen: shares_together(seen.members), MATTERS_TOGETHER)

@@ -346,6 +346,16 @@ def _run(task: Task, count: int, executor: Any, progress: bool) -> tuple[list[Pi
     return chains.results, float(chains.seconds.sum())
 
 
+def log_densities(
+    target: Target, step: BoundStep, start: Beginning, *, chains: int, sweeps: int, seed: int, executor: Any
+) -> np.ndarray:
+    """Return the log densities of ordinary chains after every third sweep of their second half, a row a chain."""
+    job = OrdinaryJob(target, step, start, sweeps // SWEEPS_A_ROUND, np.zeros(1, dtype=np.int64), seed)
+    pieces, _ = _run(job, chains, executor, False)
+    every = np.stack([piece.log_density for piece in pieces])
+    return every[:, every.shape[1] // 2 :]
+
+
 class _Judged(NamedTuple):
     """What counts of all chains, how far they are apart, and the verdict."""
 

@@ -13,7 +13,7 @@ from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
 from copartition.diagnostics.bounds import tv_bound
 from copartition.diagnostics.efficiency import asymptotic_variance, averages_agree, compared_variance
-from copartition.diagnostics.modes import Modes
+from copartition.diagnostics.modes import Modes, not_arrived
 from copartition.diagnostics.tuning import (
     LONGER,
     MANY_PROCESSORS,
@@ -47,7 +47,7 @@ from copartition.runs.candidates import (
 )
 from copartition.runs.defaults import MAX_SWEEPS, given_step, resolve
 from copartition.runs.meeting import PairJob, pair_job, watch_pairs
-from copartition.runs.modes import look_for_modes
+from copartition.runs.modes import log_densities, look_for_modes
 from copartition.runs.sampling import ChainJob, run_chains
 from copartition.runs.workers import Where, lasting
 from copartition.targets.base import Target, check_target
@@ -66,6 +66,8 @@ CHAINS_OF_PILOT = 4
 CHAIN_LENGTH = 50  # in mean sweeps to meet, or in `LEAST_LENGTH` where these are shorter
 LEAST_LENGTH = 20
 COMPARED, COMPARED_LENGTHS = 200, (250, 1000)  # of chains by which steps are compared, likewise, and at most
+COMPARED_CHAINS, COMPARED_SWEEPS = 8, 3000  # by which annealed starts are compared with usual ones
+FEW_LATE = 1  # of these chains, that may be far below the others
 NOTHING = np.zeros(0, dtype=np.int64)  # no component is looked at
 PILOT = int.from_bytes(b"tune", "big")
 
@@ -282,7 +284,7 @@ class _Pilot:
                 self._try(one)
         if self._init is None and self.chosen.pairs.censored:
             for one in annealed_candidates(target, self.chosen.candidate):
-                self._try(one)
+                self._try_annealed(one)
 
     def check(self, modes: bool) -> None:
         """Give up where pairs do not meet, and say what is seen of their chains."""
@@ -317,6 +319,26 @@ class _Pilot:
                 return Trial(one, m)
         self.trials.append(Trial(one, m))
         return self.trials[-1]
+
+    def _try_annealed(self, one: Candidate) -> None:
+        """Run a few pairs whose starts are annealed, unless their chains stay far below those from the usual start.
+
+        Pairs may meet in a mode that hardly counts, where chains stay for long: they would be wrong together.
+        """
+        how: dict[str, Any] = {"chains": COMPARED_CHAINS, "executor": self._where.executor}
+        usual, annealed = (
+            log_densities(
+                self.target, c.step, check_start(self.target, c.init), sweeps=n, seed=self._next_seed(), **how
+            )
+            for c, n in ((self.chosen.candidate, COMPARED_SWEEPS), (one, 2 * ANNEALED_LAG))
+        )
+        self.sweeps += COMPARED_CHAINS * (COMPARED_SWEEPS + 2 * ANNEALED_LAG + 0.5 * one.of_starts / one.cost)
+        late = int(not_arrived(annealed, usual).sum())
+        if late > FEW_LATE:
+            why = f"{late} of {COMPARED_CHAINS} chains are at far lower densities than others after the start"
+            self.refused.append((one, why))
+        else:
+            self._try(one)
 
     def _compare_variances(self) -> None:
         """Run ordinary chains with steps among which there is a choice, if chains do different things in them.
