@@ -504,10 +504,16 @@ class Remembered:
         return self._log_cluster(tuple(sorted(members)))
 
 
-def deal(density, labels, i, j, order):
+def guidance(guides, n, sides):
+    """What guides add to the log odds of the first side: 10 times how often n is with its points, less with others."""
+    often = [np.mean([[guide[n] == guide[m] for m in side] for guide in guides]) for side in sides]
+    return 10.0 * (often[0] - often[1])
+
+
+def deal(density, labels, i, j, order, guides=()):
     """All ways of dealing out the other points of the clusters of i and j, in this order.
 
-    Yields, for each, the two sides, the log probability of it, and for each point dealt out its probability of i's
+    `guides` are clusterings, which say who should go together. Yields, for each, the two sides, the log probability of it, and for each point dealt out its probability of i's
     side.
     """
     own = {labels[i], labels[j]}
@@ -522,7 +528,8 @@ def deal(density, labels, i, j, order):
         logs = [
             math.log(len(side) - less) + density.log_cluster([*side, n]) - density.log_cluster(side) for side in sides
         ]
-        p = 1.0 / (1.0 + math.exp(min(700.0, logs[1] - logs[0])))
+        lead = logs[0] - logs[1] + (guidance(guides, n, sides) if len(guides) else 0.0)
+        p = 1.0 / (1.0 + math.exp(min(700.0, -lead)))
         for side, probability in ((0, p), (1, 1.0 - p)):
             if probability > 0.0:
                 larger = tuple((*s, n) if k == side else s for k, s in enumerate(sides))
@@ -535,7 +542,7 @@ def with_label(labels, points, label):
     return [label if n in points else old for n, old in enumerate(labels)]
 
 
-def split_merge(density, labels, i, j, u, order, uniforms):
+def split_merge(density, labels, i, j, u, order, uniforms, guides=()):
     """The partition after the move that these random numbers stand for (Dahl 2003)."""
     is_split = labels[i] == labels[j]
 
@@ -544,7 +551,7 @@ def split_merge(density, labels, i, j, u, order, uniforms):
             return all((uniforms[n] < p) == (n in sides[0]) for n, p in path.items())
         return all(labels[n] == labels[i] for n in sides[0]) and all(labels[n] == labels[j] for n in sides[1])
 
-    sides, log_q, _ = next(way for way in deal(density, labels, i, j, order) if is_chosen(way[0], way[2]))
+    sides, log_q, _ = next(way for way in deal(density, labels, i, j, order, guides) if is_chosen(way[0], way[2]))
     if is_split:
         proposed = with_label(labels, sides[1], max(labels) + 1)
         log_level, log_accepted = math.log(1.0 - u), -log_q
@@ -555,7 +562,7 @@ def split_merge(density, labels, i, j, u, order, uniforms):
     return canonical(proposed if log_level <= log_accepted else labels)
 
 
-def split_merge_matrix(density, states, order, log_error=0.0):
+def split_merge_matrix(density, states, order, log_error=0.0, guides=()):
     """Exact transition matrix of a move with this order, over uniform i != j; an error in log q breaks it."""
     density = Remembered(density)
     number = {state: s for s, state in enumerate(states)}
@@ -564,7 +571,7 @@ def split_merge_matrix(density, states, order, log_error=0.0):
     logs = {state: density.log_density(state) for state in states}
     for state, s in number.items():
         for i, j in permutations(range(count), 2):
-            for sides, log_q, _ in deal(density, state, i, j, order):
+            for sides, log_q, _ in deal(density, state, i, j, order, guides):
                 if state[i] == state[j]:
                     proposed, probability = canonical(with_label(state, sides[1], max(state) + 1)), math.exp(log_q)
                     log_accepted = logs[proposed] - logs[state] - log_q + log_error

@@ -121,10 +121,13 @@ def move_kernel(model, hooks, chain, room, i, j, u, key):
     return room.move(model, hooks, chain, room, i, j, u, key)
 
 
-def room_for(target):
-    """Room for one split-merge move."""
+def room_for(target, guides=()):
+    """Room for one split-merge move; guides are clusterings."""
     move = in_place.move_in_place if target.hooks.in_place else split_merge.move_beside
-    return room_for_moves(target.model, move, 1)
+    if not len(guides):
+        return room_for_moves(target.model, move, 1)
+    apart = np.array(guides) + np.arange(len(guides))[:, None] * target.n_points  # numbers of their own
+    return room_for_moves(target.model, move, 1, guides=np.ascontiguousarray(apart.T, dtype=np.int32))
 
 
 def four_points(name):

@@ -53,6 +53,22 @@ def test_moves_are_reversible_for_every_order(name):
         assert np.abs(flow - flow.T).max() < 1e-12
 
 
+GUIDES = [(0, 0, 1, 1, 2), (0, 1, 1, 0, 0), (0, 0, 0, 1, 1)]
+
+
+@pytest.mark.parametrize("name", ["scalar", "mixed"])
+def test_guided_moves_are_reversible(name):
+    """Exact, whatever the guides say."""
+    _, density = small.TARGETS[name]()
+    states, distribution = distribution_of(density)
+    for order in list(permutations(range(5)))[::31]:
+        matrix = naive.split_merge_matrix(density, states, order, guides=GUIDES)
+        flow = distribution[:, None] * matrix
+        assert np.abs(flow.sum(axis=1) - distribution).max() < 1e-12
+        assert np.abs(flow - flow.T).max() < 1e-12
+        assert np.abs(matrix - naive.split_merge_matrix(density, states, order)).max() > 0.01  # they do say something
+
+
 def test_a_wrong_acceptance_ratio_is_not_reversible():
     _, density = small.scalar()
     states, distribution = distribution_of(density)
@@ -72,16 +88,19 @@ def by_certainty(density, order, i, j):
 
 # Of yes and no several points are equally certain: their order is not determined.
 @pytest.mark.plain
-@pytest.mark.parametrize(("name", "certain"), [(n, 0) for n in MIXTURES] + [(n, 1) for n in WITH_LOG_MERGE])
+@pytest.mark.parametrize(
+    ("name", "certain", "guides"),
+    [(n, 0, ()) for n in MIXTURES] + [(n, 1, ()) for n in WITH_LOG_MERGE] + [(n, 0, GUIDES) for n in MIXTURES],
+)
 @pytest.mark.parametrize("moves_made", [40 if JIT_DISABLED else 400, pytest.param(3000, marks=pytest.mark.long)])
-def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
+def test_compiled_moves_are_those_of_the_twin(name, certain, guides, moves_made, rng):
     """The same random numbers lead to the same partition, from all partitions; both kinds of move are accepted.
 
     Of the splits of some targets few are refused: many moves have one of these.
     """
     target, density = small.TARGETS[name]()
     states = naive.all_partitions(5)
-    room = room_for(target)._replace(by_certainty=certain)
+    room = room_for(target, guides)._replace(by_certainty=certain)
     outcomes = {True: set(), False: set()}
     for count in range(moves_made):
         state = states[count % len(states)]
@@ -93,7 +112,7 @@ def test_compiled_moves_are_those_of_the_twin(name, certain, moves_made, rng):
         uniforms = [naive.uniform_of(key, n) for n in range(5)]
         order = room.order.tolist()
         order = by_certainty(density, order, i, j) if certain else order
-        expected = naive.split_merge(density, state, i, j, u, order, uniforms)
+        expected = naive.split_merge(density, state, i, j, u, order, uniforms, guides)
         assert naive.canonical(chain.labels.tolist()) == expected
         outcomes[state[i] == state[j]].add(int(accepted))
         assert_chain_is_right(target, chain)

@@ -67,10 +67,10 @@ def sweep(coupling: Coupling) -> Move:
     return Move(sweep_alone, sweep_path if coupling.whole_sweeps else sweep_together)
 
 
-def split_merge(target: Target, number: int, partners: np.ndarray) -> Move:
+def split_merge(target: Target, number: int, partners: np.ndarray, guides: np.ndarray) -> Move:
     """Return so many split-merge moves; in the chain itself where clusters have no densities of their own."""
     move = move_in_place if target.hooks.in_place else move_beside
-    room = partial(room_for_moves, move=move, number=number, partners=partners)
+    room = partial(room_for_moves, move=move, number=number, partners=partners, guides=guides)
     return Move(split_merge_alone, split_merge_together, room, (move,))
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from copartition.chains import moves
 from copartition.chains.moves import JointUpdates, Move, as_joint_updates
 from copartition.core.compiling import Kernel
-from copartition.core.room import NO_PARTNERS, NO_UPDATES, UpdatePlan, empty_chain, widths_of
+from copartition.core.room import NO_GUIDES, NO_PARTNERS, NO_UPDATES, UpdatePlan, empty_chain, widths_of
 from copartition.core.state import Chain, Coupled, Stepper
 from copartition.core.steps import grow_row, log_weights, merge_and_odds, reset_chain
 from copartition.couplings import check_coupling
 from copartition.couplings.base import Coupling, Independent
 from copartition.targets.base import Target
-from copartition.validation import integer, shorten
+from copartition.validation import flag, integer, shorten
 
 TRIED = 6  # points on which a promise is tried
 
@@ -40,12 +40,15 @@ class Step:
         Split-merge moves after every sweep; ``"auto"``: as many as cost about as much as the sweep.
     joint_updates : int or JointUpdates, optional
         Joint updates of near points after the moves, 0 for none. Networks have some if nothing is named.
+    guided : bool, optional
+        Whether a pilot guides split-merge moves: it finds a few clusterings, once for a target and always the same, and
+        points that are together there mostly go to the same side. Not for networks.
 
     Examples
     --------
     >>> import copartition as cp
-    >>> cp.Step("path", split_merge=4, joint_updates=20)
-    Step(coupling=Path(), split_merge=4, joint_updates=JointUpdates(number=20, points=None, tries=4, least=4, most=12))
+    >>> cp.Step("path", split_merge=4, guided=True)
+    Step(coupling=Path(), split_merge=4, joint_updates=None, guided=True)
     >>> cp.Step("path", 4) == cp.Step(cp.couplings.Path(), split_merge=4)
     True
     >>> posterior = cp.Mixture([-3.0, -2.9, 3.0], cp.Gaussian(noise_sd=1, mean_sd=3), cp.DirichletProcess(1.0))
@@ -56,6 +59,7 @@ class Step:
     coupling: str | Coupling | None = None
     split_merge: int | str | None = None
     joint_updates: int | JointUpdates | None = None
+    guided: bool | None = None
 
     def __post_init__(self) -> None:
         if self.coupling is not None:
@@ -67,10 +71,13 @@ class Step:
             object.__setattr__(self, "split_merge", integer("split_merge", self.split_merge, 0))
         if self.joint_updates is not None:
             object.__setattr__(self, "joint_updates", as_joint_updates(self.joint_updates))
+        if self.guided is not None:
+            flag("guided", self.guided)
 
     def __str__(self) -> str:
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
+        guided = ["guided splits"] if parts.pop("guided") else []
+        return ", ".join([*[f"{name} {value}" for name, value in parts.items() if value is not None], *guided])
 
     def completed_by(self, other: Step) -> Step:
         """Return the step with the parts of another one where it has none."""
@@ -100,17 +107,20 @@ class BoundStep:
         Near points for split-merge moves; none: any two points make a move.
     plan : UpdatePlan
         The joint updates.
+    guides : int32 array
+        The clusterings that guide split-merge moves, see `copartition.core.state.SplitMerge`; none: no guides.
     """
 
     resolved: Step = Step(Independent(), 0)
     partners: np.ndarray = field(default_factory=lambda: NO_PARTNERS, repr=False)
     plan: UpdatePlan = field(default=NO_UPDATES, repr=False)
+    guides: np.ndarray = field(default_factory=lambda: NO_GUIDES, repr=False)
 
     def moves(self, target: Target) -> list[Move]:
         """Return the moves of the step, in their order: a sweep first, draws of hyperparameters last."""
         found = [moves.sweep(self.coupling)]
         if self.split_merge > 0:
-            found.append(moves.split_merge(target, self.split_merge, self.partners))
+            found.append(moves.split_merge(target, self.split_merge, self.partners, self.guides))
         if self.plan.number > 0:
             found.append(moves.joint_updates(self.plan))
         return [*found, moves.hyperparameters()] if target.hyperparameters else found

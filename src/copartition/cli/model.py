@@ -68,7 +68,10 @@ def moving_of(options: dict[str, Any]) -> dict[str, Any]:
 def step_of(options: dict[str, Any]) -> cp.Step:
     """Return the step that options give, as it is written; `step_options` writes them."""
     return cp.Step(
-        _coupling_of(options), _split_merge_of(options["split_merge"]), _joint_updates_of(options["joint_updates"])
+        _coupling_of(options),
+        _split_merge_of(options["split_merge"]),
+        _joint_updates_of(options["joint_updates"]),
+        options["guided"] or None,
     )
 
 
@@ -86,6 +89,7 @@ def step_options(step: cp.Step, init: Any) -> str:
     words += ["--nugget", f"{coupling.nugget:.17g}"] if coupling.nugget else []
     words += ["--split-merge", str(step.split_merge)]
     words += ["--joint-updates", _joint_updates_in_words(step.joint_updates)] if step.joint_updates else []
+    words += ["--guided"] if step.guided else []
     words += ["--init", init_option(init)]
     return " ".join(words)
 

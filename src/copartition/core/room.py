@@ -202,10 +202,12 @@ class UpdatePlan(NamedTuple):
 
 NO_UPDATES = UpdatePlan(0, 0, 0, 0, np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int32))
 MANY_COLUMNS = 20  # from which split-merge moves deal points out in the order of their certainty
-NO_PARTNERS = np.zeros((0, 0), dtype=np.int32)
+NO_PARTNERS = NO_GUIDES = np.zeros((0, 0), dtype=np.int32)
 
 
-def room_for_moves(model: Model, move: Any, number: int, partners: np.ndarray = NO_PARTNERS) -> SplitMerge:
+def room_for_moves(
+    model: Model, move: Any, number: int, partners: np.ndarray = NO_PARTNERS, guides: np.ndarray = NO_GUIDES
+) -> SplitMerge:
     """Return room for so many split-merge moves in a step."""
     n_points = len(model.log_size) - 1
     order, members, moved = (np.zeros(n_points, dtype=np.int64) for _ in range(3))
@@ -218,6 +220,8 @@ def room_for_moves(model: Model, move: Any, number: int, partners: np.ndarray = 
         members=members,
         moved=moved,
         certainty=np.zeros(n_points),
+        guides=guides,
+        together=np.zeros((2, int(guides.max(initial=-1)) + 1), dtype=np.int64),
         dealt=np.zeros(1, dtype=np.int64),
         sides=empty_chain(n_points, widths_of(model), 4),
     )

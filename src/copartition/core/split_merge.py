@@ -26,6 +26,10 @@ There (`SplitMerge.by_certainty`) they are dealt out in the order of their certa
 given i alone than given j alone. That order depends on i, j and the points that are dealt out, which a split and the
 merge that undoes it have in common, so nothing else changes.
 
+**Guided** splits know more: a few clusterings, the *guides*, that a pilot has found and that are fixed before any chain
+starts. The log odds of i's side gain `GUIDANCE` times how often the point is with a point of that side in the guides,
+less how often it is with one of j's side. That depends on the points dealt out so far only, so q is computed as before.
+
 The numbers of the points come from one draw (`copartition.core.random.uniform_of`), so that chains may use as many
 of them as they need. All moves after a sweep share one order: for every fixed order each of them leaves the target as
 it is, so their sequence does too.
@@ -57,6 +61,7 @@ from copartition.core.types import float64, int64, uint64
 
 # Factors of a product are gathered until it comes close to the largest number there is, then its logarithm is taken.
 LARGE = 1e280
+GUIDANCE = 10.0  # what a side gains, in log odds, of which all points are always together with the one at hand
 
 
 @inner
@@ -86,6 +91,37 @@ def begin_sides(model, hooks, sides, i, j):
         grow(model, hooks, sides, i, 2, keeps)
         grow(model, hooks, sides, j, 2, keeps)
     return gain
+
+
+@inner
+def count_together(room, n, side):
+    """Count point n among those of a side, in its clusters of all guides."""
+    guides, together = room.guides, room.together
+    for g in range(guides.shape[1]):
+        together[side, guides[n, g]] += 1
+
+
+@outline
+def begin_guides(room, i, j):
+    """Count the first two points of the sides, and no other, in the clusters of the guides."""
+    together = room.together
+    for side in range(2):
+        for k in range(together.shape[1]):
+            together[side, k] = 0
+    count_together(room, i, 0)
+    count_together(room, j, 1)
+
+
+@outline
+def guidance_for(room, n, size_i, size_j):
+    """Return what guides add to the log odds of i's side, for point n."""
+    guides, together = room.guides, room.together
+    with_i = with_j = 0
+    for g in range(guides.shape[1]):
+        k = guides[n, g]
+        with_i += together[0, k]
+        with_j += together[1, k]
+    return GUIDANCE * (with_i / size_i - with_j / size_j) / guides.shape[1]
 
 
 @outline
@@ -142,6 +178,9 @@ def deal_out(model, hooks, chain, room, draw, is_split, enough):
             room.certainty[position] = abs(s.weights[0] - s.weights[1])
         sort_by_certainty(room.certainty, room.members, count)
     room.dealt[0] += count
+    is_guided = room.guides.shape[1] > 0
+    if is_guided:
+        begin_guides(room, draw.i, draw.j)
     for position in range(count):
         n = room.members[position]
         predict(model, hooks, sides, rows, n)
@@ -150,6 +189,8 @@ def deal_out(model, hooks, chain, room, draw, is_split, enough):
         if not (of_i < np.inf and of_j < np.inf):
             return noted, np.nan, np.nan
         lead = of_i - of_j
+        if is_guided:
+            lead += guidance_for(room, n, s.sizes[0], s.sizes[1])
         if lead != lead:
             return noted, -np.inf, -np.inf  # minus infinity on both sides: no split of these points is possible
         # The likelier side has probability 1 / (1 + small), the other one small / (1 + small).
@@ -180,6 +221,8 @@ def deal_out(model, hooks, chain, room, draw, is_split, enough):
             log_ratio += s.weights[side] - s.weights[2]
             grow(model, hooks, sides, n, 2, keeps)
         grow(model, hooks, sides, n, side, keeps)
+        if is_guided:
+            count_together(room, n, side)
     return noted, log_q - math.log(product), log_ratio
 
 

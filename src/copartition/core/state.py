@@ -307,6 +307,11 @@ class SplitMerge(Room):
         Those that a split would put into the new cluster.
     certainty : float64 array (n_points)
         By how much each member prefers one of the first two points to the other.
+    guides : int32 array (n_points, any number)
+        Clusters of each point in a few clusterings that are fixed before any chain starts, one after another: a number
+        of its own for each cluster of each of them. Of no columns: points are dealt out without guides.
+    together : int64 array (2, clusters of all guides)
+        How many points of either side are in each of these clusters.
     dealt : int64 array (1)
         How many points have been dealt out by all moves so far: what moves cost.
     sides : Chain
@@ -321,6 +326,8 @@ class SplitMerge(Room):
     members: Int1
     moved: Int1
     certainty: Float1
+    guides: Narrow2
+    together: Int2
     dealt: Int1
     sides: Chain
 

@@ -23,6 +23,7 @@ COMPANIONS, NEARLY_ALWAYS = 10, 0.9
 CHAINS_OF_CANDIDATES, BURN_IN, DRAWS, THINNING = 4, 60, 25, 4
 
 COST_OF_DEALING = 1.2  # of dealing out a point in one way, in updates of one point (`benchmarks/README.md`)
+COST_OF_GUIDES = 1.3  # of a split-merge move that is guided, in others
 WAYS_AHEAD = 3  # what looking ahead costs, in ways of dealing
 
 
@@ -48,7 +49,8 @@ class Candidate:
 
     def __str__(self) -> str:
         moves, plan = self.step.split_merge, self.step.plan
-        words = [f"{moves} split-merge move{'' if moves == 1 else 's'}"]
+        guided = "guided " if self.step.resolved.guided else ""
+        words = [f"{moves} {guided}split-merge move{'' if moves == 1 else 's'}"]
         words += [f"{plan.number} joint updates of {len(plan.anchors)} points"] if plan.number else []
         start = ", annealed starts" if self.is_annealed else ""
         return f"{self.step.coupling.name} coupling, {' and '.join(words)} after a sweep{start}"
@@ -65,7 +67,8 @@ def candidate(target: Target, step: Step, init: Any = None) -> Candidate:
     plan = bound.plan
     size = (plan.most - plan.least) / np.log(plan.most / plan.least) if plan.most > plan.least > 0 else plan.most
     of_updates = plan.number * size * (plan.tries + 1 + WAYS_AHEAD) * COST_OF_DEALING
-    cost = target.n_points + cost_of_moves(target, bound.split_merge) + float(of_updates)
+    of_moves = (COST_OF_GUIDES if bound.guides.size else 1.0) * cost_of_moves(target, bound.split_merge)
+    cost = target.n_points + of_moves + float(of_updates)
     init = read_init(target, init)
     of_starts = 0.0
     if isinstance(init, Start):
@@ -103,6 +106,13 @@ def updating_candidates(target: Target, first: Candidate, where: Where) -> list[
         return []
     step = replace(first.step.resolved, joint_updates=JointUpdates(UPDATES, points))
     return [candidate(target, step, first.init)]
+
+
+def guided_candidates(target: Target, first: Candidate) -> list[Candidate]:
+    """Return the step with guided split-merge moves; none where it makes no such moves, or in the chain itself."""
+    if not first.step.split_merge or target.hooks.in_place:
+        return []
+    return [candidate(target, replace(first.step.resolved, guided=True), first.init)]
 
 
 def annealed_candidates(target: Target, best: Candidate) -> list[Candidate]:

@@ -162,7 +162,7 @@ def _in_store(store: Any, target: Target, how: How, given: Step) -> Choice | Non
         couplings = [usual, *[check_coupling(name) for name in COUPLINGS]]
         coupling = next((one for one in couplings if repr(one) == stored["coupling"]), usual)
         joint = 0 if updates is None else JointUpdates(**updates)
-        given = given.completed_by(Step(coupling, stored["split_merge"], joint))
+        given = given.completed_by(Step(coupling, stored["split_merge"], joint, stored["guided"]))
     look = made_by.get("modes")
     # Whatever does not agree with the file after all is refused where it is opened.
     return Choice(

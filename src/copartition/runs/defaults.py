@@ -14,6 +14,7 @@ import numpy as np
 
 from copartition._version import __version__
 from copartition.chains.chain import advance_chain
+from copartition.chains.guides import find_guides
 from copartition.chains.moves import JointUpdates, dealt_by, partners_of, plan_updates
 from copartition.chains.start import check_start, describe_start, start_chain
 from copartition.chains.step import BoundStep, Step, check_split_merge, objection_to_moves
@@ -52,6 +53,7 @@ UPDATES_OF_TRIAL = 200_000  # updates of points in each half of the trial, at mo
 _chosen: dict[Any, int] = {}
 _partners: dict[Any, np.ndarray] = {}
 _dealt_out: dict[Any, float] = {}
+_guides: dict[Any, np.ndarray] = {}
 
 
 def read_step(target: Target, step: Any = None, coupling: Any = None, split_merge: Any = None) -> Step:
@@ -95,17 +97,36 @@ def resolve(target: Target, step: Step) -> Step:
     updates = step.joint_updates
     if updates is None and not is_named:
         updates = default_updates(target)
-    return Step(coupling, choose_split_merge(target, moves), check_updates(target, updates))
+    number = choose_split_merge(target, moves)
+    return Step(coupling, number, check_updates(target, updates), check_guided(target, step.guided, number))
 
 
 def bind(target: Target, step: Step) -> BoundStep:
-    """Return a resolved step with the lists of near points that it takes."""
+    """Return a resolved step with the lists of near points that it takes, and its guides."""
     bound = BoundStep(step)
-    return replace(
+    bound = replace(
         bound,
         partners=partners_for(target) if bound.split_merge else NO_PARTNERS,
         plan=NO_UPDATES if bound.joint_updates is None else plan_updates(target, bound.joint_updates),
     )
+    return replace(bound, guides=guides_for(target, bound.split_merge)) if step.guided else bound
+
+
+def guides_for(target: Target, split_merge: int) -> np.ndarray:
+    """Return the clusterings that guide so many split-merge moves, found once for a target."""
+    step = BoundStep(Step(Independent(), split_merge), partners_for(target))
+    return remembered(_guides, target, lambda one: find_guides(one, step), split_merge)
+
+
+def check_guided(target: Target, guided: bool | None, split_merge: int) -> bool | None:
+    """Return whether split-merge moves are guided: True or None."""
+    if not guided:
+        return None
+    if target.hooks.in_place:
+        raise ValueError(f"guided must be left out for {shorten(target)}: it splits and merges in the chain itself.")
+    if not split_merge:
+        raise ValueError("guided must be left out, or split_merge at least 1, got split_merge=0.")
+    return True
 
 
 def default_updates(target: Target) -> JointUpdates | None:
@@ -185,6 +206,7 @@ def describe(job: Job, init: Any) -> dict[str, Any]:
         "init": describe_start(job.target, init),
         "start_fingerprint": digest_of(job.start.labels.tobytes(), job.start.ladder(1.0).tobytes()),
         "ladder": list(job.start.knots) or None,
+        "guides": digest_of(job.step.guides.tobytes()) if job.step.guides.size else None,
         "settings": asdict(job.settings) | {"max_sweeps": job.settings.cap},
         "per_replicate": job.keeps or None,
         "names": job.target.names if job.keeps else None,

@@ -43,6 +43,7 @@ from copartition.runs.candidates import (
     annealed_candidates,
     candidate,
     cheaper_candidates,
+    guided_candidates,
     updating_candidates,
 )
 from copartition.runs.defaults import MAX_SWEEPS, given_step, resolve
@@ -55,7 +56,7 @@ from copartition.validation import flag, integer
 
 TRIAL_PAIRS, FIRST_PAIRS = 24, 4  # of each step that is tried; how many of them show whether it is worth it
 TRIAL_LAG = 50
-ANNEALED_LAG = 300  # at least: annealed starts are in all modes, but not with the weights of the posterior
+LAG_BETWEEN_MODES = 300  # at least, where pairs stay apart: others may meet soon, in a mode that hardly counts
 FEWEST_PAIRS = 60
 SHARE_OF_RUN = 0.15  # that the largest part of a pilot may cost, against the shortest run
 UNMET = 0.2  # share of the pairs of the trial that may not have met after a tenth of max_sweeps
@@ -107,7 +108,7 @@ def tune(
     """Choose how chains move, and lag, burn-in and horizon for `estimate`, from a pilot.
 
     First a few pairs and chains try steps with fewer split-merge moves or none and, where pairs take long to meet,
-    joint updates of those points that it is uncertain of. Where pairs stay apart chains with annealed starts are tried,
+    split-merge moves that are guided, and joint updates of those points that it is uncertain of. Where pairs stay apart chains with annealed starts are tried,
     see `Start`, unless `init` is given. What gives the same precision at the least cost is taken, unless its replicates
     would be too long. Then more pairs tell how long a lag must be for a chain to be close
     to its target by `tv_bound`, how often a burn-in is too short and what that costs, and a few ordinary chains how
@@ -257,6 +258,11 @@ class _Pilot:
         return self.trials[self.best]
 
     @property
+    def least_lag(self) -> int:
+        """The lag from which on meetings may be believed."""
+        return LAG_BETWEEN_MODES if self.trials and self.trials[0].pairs.censored else 1
+
+    @property
     def start(self) -> Beginning:
         """Where chains start."""
         return check_start(self.target, self.chosen.candidate.init)
@@ -278,7 +284,10 @@ class _Pilot:
                     self._try(one, LONGER * first.candidate.cost / one.cost * least_burn_in(first.coupled))
                 self._compare_variances()
             return
-        if given.coupling is None and given.joint_updates is None:
+        if given.coupling is None and given.guided is None:
+            for one in guided_candidates(target, first.candidate):
+                self._try(one)
+        if given.coupling is None and given.joint_updates is None and self.chosen.is_slow:
             where = replace(self._where, seed=self._next_seed())
             for one in updating_candidates(target, first.candidate, where):
                 self._try(one)
@@ -306,7 +315,7 @@ class _Pilot:
 
     def _try(self, one: Candidate, longest: float = np.inf) -> Trial:
         """Run a few pairs with a step; it is out of the question if one takes longer than `longest` sweeps to meet."""
-        lag = min(ANNEALED_LAG if one.is_annealed else TRIAL_LAG, self.max_sweeps)
+        lag = min(max(TRIAL_LAG, self.least_lag), self.max_sweeps)
         cap = min(self.max_sweeps, lag + int(min(longest, self.max_sweeps // 10)))
         seed = self._next_seed()
         # Most steps that are out of the question show it in a few pairs.
@@ -330,9 +339,9 @@ class _Pilot:
             log_densities(
                 self.target, c.step, check_start(self.target, c.init), sweeps=n, seed=self._next_seed(), **how
             )
-            for c, n in ((self.chosen.candidate, COMPARED_SWEEPS), (one, 2 * ANNEALED_LAG))
+            for c, n in ((self.chosen.candidate, COMPARED_SWEEPS), (one, 2 * LAG_BETWEEN_MODES))
         )
-        self.sweeps += COMPARED_CHAINS * (COMPARED_SWEEPS + 2 * ANNEALED_LAG + 0.5 * one.of_starts / one.cost)
+        self.sweeps += COMPARED_CHAINS * (COMPARED_SWEEPS + 2 * LAG_BETWEEN_MODES + 0.5 * one.of_starts / one.cost)
         late = int(not_arrived(annealed, usual).sum())
         if late > FEW_LATE:
             why = f"{late} of {COMPARED_CHAINS} chains are at far lower densities than others after the start"
@@ -367,8 +376,7 @@ class _Pilot:
         if not chosen.pairs.censored:
             self._add(chosen.pairs)
         # The slowest of a few pairs is not the slowest of many.
-        least = ANNEALED_LAG if chosen.candidate.is_annealed else 1
-        lag = min(max(int(1.5 * least_burn_in(chosen.coupled)), least), self.max_sweeps)
+        lag = min(max(int(1.5 * least_burn_in(chosen.coupled)), self.least_lag), self.max_sweeps)
         if chosen.pairs.at_start > MANY_AT_START:  # their meetings say nothing
             lag = min(max(lag, 2 * chosen.pairs.lag), self.max_sweeps)
         count = self._affordable(chosen, lag)
@@ -501,7 +509,7 @@ def _recommend(
     is_annealed = pilot.chosen.candidate.is_annealed
     horizon = choose_horizon(least_burn_in(coupled), sweeps, pilot.processors, is_annealed)
     burn_in = choose_burn_in(coupled, tail, horizon)
-    burn_in = max(burn_in, ANNEALED_LAG) if is_annealed else burn_in
+    burn_in = max(burn_in, pilot.least_lag)
     min_sweeps = horizon * burn_in
     mean = float(coupled.mean())
     chosen = pilot.chosen.candidate
