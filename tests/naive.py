@@ -513,8 +513,8 @@ def guidance(guides, n, sides):
 def deal(density, labels, i, j, order, guides=()):
     """All ways of dealing out the other points of the clusters of i and j, in this order.
 
-    `guides` are clusterings, which say who should go together. Yields, for each, the two sides, the log probability of it, and for each point dealt out its probability of i's
-    side.
+    `guides` are clusterings, which say who should go together. Yields, for each, the two sides, the log probability of
+    it, and for each point dealt out its probability of i's side.
     """
     own = {labels[i], labels[j]}
     members = [n for n in order if labels[n] in own and n not in (i, j)]

@@ -54,6 +54,7 @@ TARGETS = {
 }
 DETAILED = cp.Step(split_merge=1, joint_updates=cp.JointUpdates(2, points=[0, 2, 3, 4], tries=3, least=2, most=3))
 GIVEN = {"nothing": cp.Step(), "details": DETAILED, "the paper's": cp.Step(cp.Transport(metric="vi", nugget=0.05))}
+GUIDED = cp.Step(split_merge=1, guided=True)
 
 
 @click.command()
@@ -72,7 +73,7 @@ def of_description(made_by):
     """The step that the description of a run tells."""
     about = made_by["step"]
     updates = None if about["joint_updates"] is None else cp.JointUpdates(**about["joint_updates"])
-    return cp.Step(eval(about["coupling"], {**vars(cp.couplings)}), about["split_merge"], updates)
+    return cp.Step(eval(about["coupling"], {**vars(cp.couplings)}), about["split_merge"], updates, about["guided"])
 
 
 @pytest.fixture
@@ -88,14 +89,25 @@ def piloted(monkeypatch):
     return steps
 
 
-@pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("name", TARGETS)
-def test_the_step_of_a_pilot_is_that_of_the_run_and_of_the_command(name, given, piloted, tmp_path):
-    target, step = TARGETS[name](), GIVEN[given]
-    if given == "details" and name in ("coloring", "own, by labels"):
-        with pytest.raises(ValueError, match="must be 0 for"):
-            resolve(target, step)
-        return
+@pytest.mark.parametrize("name", ["coloring", "own, by labels", "network, corrected"])
+def test_moves_that_a_target_cannot_make_are_refused(name):
+    step, match = (GUIDED, "guided must be left out") if "network" in name else (DETAILED, "must be 0 for")
+    with pytest.raises(ValueError, match=match):
+        resolve(TARGETS[name](), step)
+    with pytest.raises(ValueError, match="guided must be left out, or split_merge at least 1"):
+        resolve(TARGETS["scalar"](), cp.Step("path", 0, guided=True))
+    with pytest.raises(TypeError, match="guided must be True or False, got 'yes'"):
+        cp.Step(guided="yes")
+
+
+STEPS = [(name, step) for name in TARGETS for step in GIVEN.values()]
+STEPS = [one for one in STEPS if not (one[1] is DETAILED and one[0] in ("coloring", "own, by labels"))]
+STEPS += [(name, GUIDED) for name in ("scalar", "mixed", "own", "unknown, full")]
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS)
+def test_the_step_of_a_pilot_is_that_of_the_run_and_of_the_command(name, step, piloted, tmp_path):
+    target = TARGETS[name]()
     t = cp.tune(target, cp.n_clusters(), pairs=60, step=step, modes=False, seed=1)
     assert piloted[-1] == t.step
     assert resolve(target, t.step) == t.step  # nothing in it is left to be decided
@@ -137,7 +149,8 @@ def test_a_store_of_another_step_is_refused(tmp_path):
     target, path = TARGETS["scalar"](), tmp_path / "run.db"
     step = cp.Step("path", 1, cp.JointUpdates(2, points=[0, 1, 3, 4]))
     cp.estimate(target, cp.n_clusters(), step=step, replicates=2, store=path, **RUN)
-    for other in (replace(step, coupling="common"), replace(step, split_merge=2), replace(step, joint_updates=2)):
+    others = {"coupling": "common"}, {"split_merge": 2}, {"joint_updates": 2}, {"guided": True}
+    for other in (replace(step, **part) for part in others):
         with pytest.raises(cp.errors.StoreError, match="belongs to another run: step is"):
             cp.estimate(target, cp.n_clusters(), step=other, replicates=2, store=path, **RUN)
     assert len(cp.estimate(target, cp.n_clusters(), step=step, replicates=3, store=path, **RUN).values) == 3
@@ -156,6 +169,7 @@ def test_a_store_of_another_step_is_refused(tmp_path):
             cp.couplings.Path(reach=3, base="transport"), 4, cp.JointUpdates(20, points=[3, 1, 2], tries=2, most=8)
         ),
         cp.Step(split_merge=2, joint_updates=5),
+        cp.Step(split_merge=2, guided=True),
     ],
 )
 def test_a_step_can_be_written_compared_and_sent(step):

@@ -183,29 +183,40 @@ def test_pairs_that_cannot_be_afforded_leave_an_approximate_answer():
     assert len(np.unique(c.draws.replicate)) == chains.CHAINS
 
 
-def test_where_usual_starts_disagree_annealed_ones_may_certify(monkeypatch):
-    """Chains from the usual starts are said to disagree; annealed starts and their pairs are real."""
-    monkeypatch.setattr(chains.OrdinaryChains, "agree", property(lambda self: "annealed" in self.starts))
+def test_where_chains_disagree_guided_ones_may_certify(monkeypatch):
+    """Chains of the usual step are said to disagree; guided chains and their pairs are real."""
+    monkeypatch.setattr(chains.OrdinaryChains, "agree", property(lambda self: self._pieces >= chains.SECOND))
     some = EASY[10:40]
     c = cp.cluster(some, seed=1, effort=0.15)
     assert c.grade == "unbiased"
-    assert "the answer rests on such annealed starts" in c.reason
-    assert c.work["starts"] == ["annealed"] * 4
-    assert c.draws.run.made_by["ladder"]
-    assert c.draws.run.made_by["settings"]["lag"] >= 300
+    assert "the answer rests on these moves" in c.reason
+    made_by = c.draws.run.made_by
+    assert made_by["step"]["guided"]
+    assert made_by["guides"]
+    assert made_by["settings"]["lag"] >= 300
     usual = cp.cluster(cp.Mixture(some, c.posterior.component), seed=2, effort=LITTLE)
     error = np.hypot(c.n_clusters_stderr[2], usual.n_clusters_stderr[2])
     assert abs(c.n_clusters[2] - usual.n_clusters[2]) < 4 * error
     assert set(c.labels[:15]).isdisjoint(c.labels[15:])
-    little = cp.cluster(some, seed=1, effort=LITTLE)  # too little for annealed starts
+    little = cp.cluster(some, seed=1, effort=0.005)  # too little for guided pairs
     assert little.grade == "approximate"
     assert "they agreed late" in little.reason
-    # Where chains with annealed starts stay far below the others, their pairs certify nothing.
+    # Where guided chains stay far below the others, their pairs certify nothing.
     monkeypatch.setattr(chains, "_log_density", lambda target, labels, values: 0.0)
     monkeypatch.setattr(call, "not_arrived", lambda here, others: not_arrived(here - 40.0, others))
     below = cp.cluster(some, seed=1, effort=0.15)
     assert below.grade == "approximate"
-    assert below.work["starts"] != ["annealed"] * 4
+    assert below.work["pairs"] == 0
+
+
+def test_wide_tables_have_no_chain_that_begins_with_single_rows():
+    """It hardly ever arrives there, and every step of it is dear."""
+    data, component = np.random.default_rng(1).normal(size=(40, 8)), cp.NormalInverseWishart()
+    narrow, wide = cp.Mixture(data[:, :7], component), cp.Mixture(data, component)
+    starts = [
+        chains.OrdinaryChains(one, bind(one, read_step(one)), Where(None, False, 1)).starts for one in (narrow, wide)
+    ]
+    assert starts == [["one_cluster", "singletons", *["sequential"] * 2], ["one_cluster", *["sequential"] * 3]]
 
 
 def test_the_rule_of_the_grade():

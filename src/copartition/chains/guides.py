@@ -1,8 +1,8 @@
 """Clusterings that guide split-merge moves: found by a pilot, once for a target, and fixed before any chain starts.
 
 Guides need not be right. They propose splits that may be, which are accepted by the density of the target alone. What
-helps is that they differ, so ordinary chains of the pilot begin at all kinds of starts. (Guides from annealed starts let
-pairs meet sooner, but their chains find the best mode less often.)
+helps is that they differ, so ordinary chains of the pilot begin at all kinds of starts. (With guides from annealed
+starts pairs meet sooner, but chains find the best mode less often.)
 """
 
 from __future__ import annotations

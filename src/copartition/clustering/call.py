@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from copartition.chains.start import ANNEALED, Start, can_be_annealed
 from copartition.chains.step import Step
 from copartition.clustering.answer import Clustering
-from copartition.clustering.chains import CHAINS, OrdinaryChains
+from copartition.clustering.chains import SECOND, OrdinaryChains
 from copartition.clustering.model import (
     NAMED,
     Score,
@@ -39,8 +39,8 @@ from copartition.targets.network import BlockModel
 from copartition.validation import flag, integer, positive_number, shorten
 
 CHAINS_SHARE = 0.35  # of all work, for chains before pairs
-ANNEALED_STARTS = 35  # of pairs, that must be affordable: those of the pilot, 16 replicates, and the powers
-OF_LADDER = 3.2  # what it costs to place the powers, in annealed starts of pairs: 32 chains of some 200 steps
+SWEEPS_OF_GUIDES = 3_200  # of one chain, all in all
+SWEEPS_OF_PAIRS = 30_000  # that must be affordable besides: 4 chains, 12 pairs of a pilot, and 16 replicates
 SHOWN = 1000  # parts of the work that a bar tells apart
 LEAST_EFFORT, MOST_EFFORT = 1e-3, 1e6
 
@@ -183,12 +183,13 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
         reading = answer_of(asked, chains, loss, where.seed)
     if not was_interrupted:
         try:
+            certificate = Certificate(None, None, "they agreed late, with no work left for pairs of coupled chains")
             if chains.agree:
                 init = "sequential" if isinstance(target, Mixture) else target.default_start
                 certificate = certify(target, step, init, reading.to_certify, budget, where, effort)
-            else:
-                settled, certificate = _annealed(asked, step, reading, budget, where, effort)
-                reading = reading if certificate.why else settled
+            if certificate.why and (found := _guided(asked, step, reading, budget, where, effort)) is not None:
+                certificate = found[1]
+                reading = reading if certificate.why else found[0]
             if certificate.why:
                 chains.follow(budget, budget.left, to_the_end=True)
                 reading = answer_of(asked, chains, loss, where.seed)
@@ -197,28 +198,28 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
     return reading.graded(certificate, budget, effort, was_interrupted)
 
 
-def _annealed(
+def _guided(
     asked: Question, step: Step, usual: Reading, budget: Budget, where: Where, effort: float
-) -> tuple[Reading, Certificate]:
-    """Return the answer of chains whose starts are annealed, and whether such pairs certify it.
+) -> tuple[Reading, Certificate] | None:
+    """Return the answer of chains whose split-merge moves are guided, and whether such pairs certify it.
 
-    Chains from the usual starts disagree: they are in different modes, and pairs of them would not meet. Annealed
-    starts are of no use where their chains stay far below the others: pairs may meet there, and be wrong together.
+    Chains of the usual step disagree, or pairs of them do not meet. None where guided chains disagree as well, or stay
+    far below the others: pairs may meet there, and be wrong together; or where there is no work left.
     """
-    target, init = asked.posterior, Start(ANNEALED)
-    late = Certificate(None, None, "they agreed late, with no work left for pairs of coupled chains")
-    if not can_be_annealed(target):
-        return usual, late
-    of_starts = Cost(target).of_starts(init, usual.chains.mean_n_clusters)
-    if ANNEALED_STARTS * of_starts > budget.left:
-        return usual, late
-    budget.spend((OF_LADDER + 0.5 * CHAINS) * of_starts, "chains with annealed starts")
-    chains = OrdinaryChains(target, bind(target, step), where, init)
+    target = asked.posterior
+    if not step.split_merge or target.hooks.in_place:
+        return None
+    a_step = Cost(target).of_step(usual.chains.mean_n_clusters)
+    if (SWEEPS_OF_GUIDES + SWEEPS_OF_PAIRS) * a_step > budget.left:
+        return None
+    budget.spend(SWEEPS_OF_GUIDES * a_step, "guides of moves")
+    guided = replace(step, guided=True)
+    chains = OrdinaryChains(target, bind(target, guided), where, SECOND)
     chains.follow(budget, CHAINS_SHARE * budget.left)
-    if not chains.agree or not_arrived(chains.log_densities, usual.chains.log_densities).any():
-        return usual, late
     reading = answer_of(asked, chains, usual.loss, where.seed)
-    return reading, certify(target, step, init, reading.to_certify, budget, where, effort)
+    if not chains.agree or not_arrived(chains.log_densities, usual.chains.log_densities).any():
+        return None
+    return reading, certify(target, guided, "sequential", reading.to_certify, budget, where, effort)
 
 
 # --- what is clustered -----------------------------------------------------------------------------------------------

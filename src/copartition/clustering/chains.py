@@ -15,7 +15,7 @@ import numpy as np
 
 from copartition.chains.chain import chain_at
 from copartition.chains.density import log_density
-from copartition.chains.start import Beginning, Start, begin_of, check_start, start_chain
+from copartition.chains.start import Beginning, begin_of, start_chain
 from copartition.chains.step import BoundStep
 from copartition.clustering.work import Budget, Cost
 from copartition.core.compiling import prepare
@@ -33,13 +33,14 @@ from copartition.runs.progress import Chunks, Pause
 from copartition.runs.sampling import advance_by
 from copartition.runs.workers import Where
 from copartition.targets.base import Target
+from copartition.targets.mixture import Mixture
 
 CHAINS = 4
 DRAWS = 40  # clusterings kept of a stretch of each chain, a multiple of the batches by which chains are compared
 FIRST_STEPS = 20
 LEAST_STEPS = 320  # before chains are believed, where that costs little
 LITTLE = 0.03  # of all work
-MANY_POINTS = 2_000  # from which on a start from single points takes too long
+MANY_POINTS, MANY_COLUMNS = 2_000, 8  # from which on a start from single points takes too long, or never arrives
 LOOKED_AT = 100  # points between which starts are compared
 LAST = 8  # draws of a chain whose log density is looked at
 PIECE = 1.5e9  # work between two looks at the clock
@@ -153,16 +154,16 @@ class OrdinaryChains:
     target : Target
     step : BoundStep
     where : Where
-    init : Start, optional
-        Where all of them begin; left out, from starts that have little in common.
+    first_piece : int
+        `SECOND` for chains that are followed after others, so that they draw no random numbers of these.
     """
 
-    def __init__(self, target: Target, step: BoundStep, where: Where, init: Start | None = None) -> None:
+    def __init__(self, target: Target, step: BoundStep, where: Where, first_piece: int = 0) -> None:
         self._target, self._step, self._where = target, step, where
         self._begins: list[Beginning | State]
-        self.starts, self._begins = _starts_of(target) if init is None else _starts_at(target, init)
+        self.starts, self._begins = _starts_of(target)
         self._cost = Cost(target)
-        self._pieces = 0 if init is None else SECOND  # no random numbers that other chains have drawn
+        self._pieces = first_piece
         self.steps = 0
         self.seen: Followed | None = None
         self.arrived = np.full(CHAINS, True)
@@ -280,14 +281,9 @@ def _wide(labels: np.ndarray) -> np.ndarray:
 def _starts_of(target: Target) -> tuple[list[str], list[Beginning | State]]:
     """Return where chains begin, with names: from as different partitions as the target and its size allow."""
     known = dispersed_starts(target)
-    if target.n_points > MANY_POINTS:
+    if target.n_points > MANY_POINTS or (isinstance(target, Mixture) and target.shape[1] >= MANY_COLUMNS):
         known.pop("singletons", None)
     names: list[str] = [name for name in ("one_cluster", "singletons") if name in known]
     names += ["sequential"] * (CHAINS - len(names))
     found: list[Beginning | State] = [known[name] for name in names]
     return names, found
-
-
-def _starts_at(target: Target, init: Start) -> tuple[list[str], list[Beginning | State]]:
-    """Return one random start for all chains, each of which makes it by itself."""
-    return [str(init.init)] * CHAINS, [check_start(target, init)] * CHAINS

@@ -2,8 +2,8 @@
 
 A few pairs tell how long chains take to meet. If all of them meet within what the work allows, replicates follow, with
 a burn-in of twice what the slowest took, so that hardly any needs a correction: first a few, then as many as the
-precision calls for. Starts may be annealed (`copartition.chains.annealing`): such a start costs as much as many sweeps,
-and burn-ins are longer, because it gets to every mode, but not as often as the posterior says.
+precision calls for. Where split-merge moves are guided, because chains got stuck in different modes, lags and burn-ins
+are longer: pairs might meet soon in a mode that hardly counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copartition.chains.start import Start
 from copartition.chains.step import Step
 from copartition.clustering.work import COUPLED, Budget, Cost
 from copartition.diagnostics.findings import Finding
@@ -30,9 +29,9 @@ from copartition.targets.base import Target
 
 PILOT, FEW_PAIRS = 12, 4  # pairs of the pilot; where points are many
 PILOT_SHARE = 0.25  # of all work, that a pilot may take
-LAG, SHORT_LAG, ANNEALED_LAG = 50, 20, 300
+LAG, SHORT_LAG, LAG_BETWEEN_MODES = 50, 20, 300
 LEAST_COUPLED = 30  # coupled sweeps that must be affordable for a pilot to be worth it
-LONGEST = 2_000  # coupled sweeps of a pair of the pilot
+LONGEST = 20_000  # coupled sweeps of a pair of the pilot, however much work there is
 LEAST_BURN_IN = 20
 SAFETY = 2  # burn-ins in what the slowest pair of the pilot took
 HORIZON, SHORT_HORIZON = 5.0, 2.5  # in burn-ins
@@ -83,7 +82,7 @@ class Answer(NamedTuple):
 
 
 def certify(
-    target: Target, step: Step, init: str | Start, answer: Answer, budget: Budget, where: Where, effort: float
+    target: Target, step: Step, init: str, answer: Answer, budget: Budget, where: Where, effort: float
 ) -> Certificate:
     """Run pairs, as far as the work goes.
 
@@ -97,23 +96,20 @@ def certify(
     effort : float
         The precision gets better with its square root.
     """
-    cost, many = Cost(target), answer.mean_n_clusters
-    a_step, of_starts = cost.of_step(many), cost.of_starts(init, many)
-    pilot = _pilot(target, step, init, a_step, of_starts, budget, where)
+    a_step = Cost(target).of_step(answer.mean_n_clusters)
+    pilot = _pilot(target, step, init, a_step, budget, where)
     if pilot is None:
         return Certificate(None, None, "pairs of coupled chains take more work than there is")
     coupled = pilot.meeting_times - pilot.lag
     if pilot.censored:
-        unmet = (
-            f"{pilot.censored} of {len(coupled)} pairs of coupled chains{' with annealed starts' if of_starts else ''}"
-        )
+        unmet = f"{pilot.censored} of {len(coupled)} pairs of coupled chains"
         return Certificate(pilot, None, f"{unmet} did not meet within {pilot.max_sweeps:,} sweeps")
-    least = ANNEALED_LAG if of_starts else LEAST_BURN_IN
+    least = LAG_BETWEEN_MODES if step.guided else LEAST_BURN_IN
     burn_in = max(least, SAFETY * int(coupled.max()))
     left, most, horizon = SPARE * budget.left, 0.0, burn_in
     for burn_ins in (HORIZON, SHORT_HORIZON):
         horizon = int(burn_ins * burn_in)
-        of_replicate = of_starts + a_step * (burn_in + COUPLED * coupled.mean() + horizon)
+        of_replicate = a_step * (burn_in + COUPLED * coupled.mean() + horizon)
         most = left // of_replicate
         if most >= FEWEST_CERTIFY:
             break
@@ -138,15 +134,11 @@ def certify(
     return Certificate(pilot, WeightedPartitions(run, target), unmet)
 
 
-def _pilot(
-    target: Target, step: Step, init: str | Start, a_step: float, of_starts: float, budget: Budget, where: Where
-) -> MeetingTimes | None:
+def _pilot(target: Target, step: Step, init: str, a_step: float, budget: Budget, where: Where) -> MeetingTimes | None:
     """Run a few pairs until they meet; None if that takes too much work."""
-    choices = ((PILOT, ANNEALED_LAG),) if of_starts else ((PILOT, LAG), (FEW_PAIRS, SHORT_LAG))
-    share = 1.0 if of_starts else PILOT_SHARE
-    for count, lag in choices:
-        work = min(share * budget.total, 0.5 * budget.left)
-        coupled = int(min(((work / count - of_starts) / a_step - lag) / COUPLED, LONGEST))
+    for count, lag in ((PILOT, LAG_BETWEEN_MODES),) if step.guided else ((PILOT, LAG), (FEW_PAIRS, SHORT_LAG)):
+        work = min(PILOT_SHARE * budget.total, 0.5 * budget.left)
+        coupled = int(min((work / (count * a_step) - lag) / COUPLED, LONGEST))
         if coupled >= LEAST_COUPLED:
             break
     else:
@@ -159,9 +151,8 @@ def _pilot(
         init=init,
         max_sweeps=lag + coupled,
         trace=True,
-        seed=seed_of(where.seed, PART + (of_starts > 0.0)),  # nothing that replicates or other pairs draw
+        seed=seed_of(where.seed, PART),  # nothing that replicates draw
         executor=where.executor,
     )
-    of_pairs = a_step * float((m.lag + COUPLED * (m.meeting_times - m.lag)).sum())
-    budget.spend(of_pairs + count * of_starts, "first pairs of chains")
+    budget.spend(a_step * float((m.lag + COUPLED * (m.meeting_times - m.lag)).sum()), "first pairs of chains")
     return m

@@ -66,7 +66,7 @@ class Grade(NamedTuple):
 
 
 def grade_of(
-    n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not: str, are_annealed: bool = False
+    n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not: str, are_guided: bool = False
 ) -> Grade:
     """Return the grade of an answer.
 
@@ -80,8 +80,8 @@ def grade_of(
         Replicates from pairs; 0 if these are no part of the answer.
     why_not : str
         Why there are none.
-    are_annealed : bool
-        Whether the starts of the pairs are.
+    are_guided : bool
+        Whether their split-merge moves are, because chains of the usual step disagree.
     """
     if disagreement:
         return Grade(
@@ -94,7 +94,7 @@ def grade_of(
             "unbiased",
             f"All {n_pairs} pairs of coupled chains met, so no bias is left from stopping chains too soon, and the "
             "standard errors are the whole Monte Carlo error. Chains from other starts agree."
-            + (f" {ON_ANNEALED_STARTS}" if are_annealed else ""),
+            + (f" {GUIDED}" if are_guided else ""),
         )
     return Grade(
         "approximate",
@@ -103,9 +103,9 @@ def grade_of(
     )
 
 
-ON_ANNEALED_STARTS = (
-    "Chains from the usual starts stay in different modes, so these begin with a draw from the prior and let the data "
-    "count a little more in each of many sweeps: the answer rests on such annealed starts."
+GUIDED = (
+    "Chains of the usual step stay in different modes, so these make guided split-merge moves, which get from one to "
+    "another: the answer rests on these moves."
 )
 UNDECIDED = 0.5  # certainty below which a row is
 MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told
@@ -206,8 +206,8 @@ class Reading:
         why = "the run was interrupted" if was_interrupted else certificate.why
         pilot = certificate.pilot
         disagreement = self._disagreement(gap, pairs is not None) or self._pairs_apart(pilot)
-        are_annealed = pairs is not None and bool(pairs.run.made_by.get("ladder"))
-        grade = grade_of(n_chains, self.chains.steps, disagreement, count, why, are_annealed)
+        are_guided = pairs is not None and bool(pairs.run.made_by["step"]["guided"])
+        grade = grade_of(n_chains, self.chains.steps, disagreement, count, why, are_guided)
         if n_chains < CHAINS and not disagreement:
             grade = grade._replace(reason=f"{grade.reason} One chain was left out: see A LATE CHAIN.")
         n_pairs = 0 if certificate.draws is None else len(certificate.draws.run.met)

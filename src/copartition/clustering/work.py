@@ -61,19 +61,12 @@ class Cost:
     """What one chain of a target costs in a step, given how many clusters there are."""
 
     def __init__(self, target: Target) -> None:
-        self._target = target
         self._updates = candidate(target, read_step(target)).cost
         self._a_cluster = nanoseconds_a_cluster(target)
 
     def of_step(self, n_clusters: float) -> float:
         """Return the work of one step of one chain."""
         return self._updates * (OF_UPDATE + (n_clusters + 1.0) * self._a_cluster)
-
-    def of_starts(self, init: Any, n_clusters: float) -> float:
-        """Return the work of the starts of two chains."""
-        return (
-            self.of_step(n_clusters) * candidate(self._target, read_step(self._target), init).of_starts / self._updates
-        )
 
 
 @dataclass

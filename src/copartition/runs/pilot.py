@@ -108,12 +108,13 @@ def tune(
     """Choose how chains move, and lag, burn-in and horizon for `estimate`, from a pilot.
 
     First a few pairs and chains try steps with fewer split-merge moves or none and, where pairs take long to meet,
-    split-merge moves that are guided, and joint updates of those points that it is uncertain of. Where pairs stay apart chains with annealed starts are tried,
-    see `Start`, unless `init` is given. What gives the same precision at the least cost is taken, unless its replicates
-    would be too long. Then more pairs tell how long a lag must be for a chain to be close
-    to its target by `tv_bound`, how often a burn-in is too short and what that costs, and a few ordinary chains how
-    variable the functional is. The pilot draws other random numbers than `estimate` does with the same seed, so
-    estimates with its settings are as unbiased as any. It counts what steps cost and does not time them: its choice is
+    split-merge moves that are guided, and joint updates of those points that it is uncertain of. Where pairs stay apart
+    chains with annealed starts are tried, see `Start`, unless `init` is given. What gives the same precision at the
+    least cost is taken, unless its replicates would be too long. Then more pairs tell how long a lag must be for a
+    chain to be close to its target by `tv_bound`, how often a burn-in is too short and what that costs, and a few
+    ordinary chains how variable the functional is. The pilot draws other random numbers than `estimate` does with the
+    same seed, so estimates with its settings are as unbiased as any. It counts what steps cost and does not time them:
+    its choice is
     the same everywhere.
 
     Parameters
