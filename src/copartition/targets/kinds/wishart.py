@@ -206,22 +206,11 @@ def change(model, chain, place, k, n, coefficient, shift):
     factor = 1.0 + coefficient * distance_of_many(model, chain, place, slot, n)
     if not factor > 0.0:
         return 0.0
-    mean, d, z = chain.kept[slot][place.kept + 1 :], chain.scratch, chain.scratch[width + 2 :]
-    for j in range(width):
-        mean[j] += shift * d[j]
-        z[j] = 0.0
-    return change_inverse(chain, place, slot, coefficient)
-
-
-@inner
-def change_inverse(chain, place, slot, coefficient):
-    """Add ``coefficient d d'`` to Psi in a slot; return the factor of the determinant.
-
-    In the scratch d comes first, and behind it zeros.
-    """
-    width = place.width
     kept, w, z = chain.kept[slot][place.kept :], chain.scratch, chain.scratch[width + 2 :]
-    inverse = kept[1 + width :]
+    mean, inverse = kept[1:], kept[1 + width :]
+    for j in range(width):
+        mean[j] += shift * w[j]
+        z[j] = 0.0
     # w = W d in place of d, from the last row upwards; then rows are changed from the first on.
     for i in range(width - 1, -1, -1):
         row, total = inverse[row_of(i) :], 0.0

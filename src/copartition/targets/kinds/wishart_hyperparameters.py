@@ -10,18 +10,18 @@ matrix C contributes, with d = x - m,
 
 All of it comes from what is kept of the cluster, W with ``W Psi W' = I``, and no matrix is ever inverted:
 
-- **the scale**: for another value, r more than s, log|Psi| grows by ``log|I + r W'W|``. With ``W'W`` brought to a form of
-  three diagonals by reflections (Householder), that takes one pass over the diagonal for each value of a grid;
+- **the scale**: for a value that is larger by r, log|Psi| grows by ``log|I + r W'W|``. With ``W'W`` brought to a form
+  of three diagonals by reflections (Householder), that takes one pass over the diagonal for each value of a grid;
 - **weight and mean**: ``M = s I + C`` is Psi but for a matrix of rank one, so that products by the inverse of M are
   those by W, and a little arithmetic;
-- **once they are drawn**, W changes by matrices of rank one for weight and mean, and is divided by the Cholesky factor
-  of ``I + r W W'`` for the scale. Where digits would be lost, it is computed anew from the points.
+- **once they are drawn**, Psi changes by r I and, for weight and mean, by matrices of rank one; W is divided by the
+  Cholesky factor of ``I + r W W'`` and these. Where digits would be lost, it is computed anew from the points.
 
 Points themselves are shifted by the prior mean, and not scaled.
 
-**Few values of the scale** matter. In ``log s`` the log density is concave, ``-log(s + eigenvalue)`` being convex as
-``-nu0 D/2 log s`` is a line, and so are the logs of its prior distributions. So where a value beside those known lies so
-far below the largest that it counts for nothing, all values beyond lie lower still. They are not computed.
+**Few values of the scale** matter. The log density is concave in ``log s``, because ``log(s + eigenvalue)`` is convex,
+and so are the logs of the prior distributions. Where the last value that is known on one side lies so far below the
+largest that it counts for nothing, all values beyond it lie lower still. They are not computed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ from copartition.targets.kinds.wishart import (
     NORMALISER,
     ROOT,
     SHRINKAGE,
-    change_inverse,
     kept_width,
     row_of,
     scratch_width,
@@ -64,7 +63,7 @@ TABLE, TABLE_MARGINAL = 4, 5
 # row.
 OF_TABLE, OF_POINTS, ROWS, PRESENT = range(4)
 KNOWN, SHIFT, SHIFTED, INVERSE = 1, 2, 3, 4  # columns' worth of numbers behind `PRESENT`
-AT_A_TIME = 4  # pivots, of which one logarithm is taken
+AT_A_TIME = 4  # pivots, or clusters, of which one logarithm is taken
 STEP = 8  # values of a grid, of which a multiple is computed together: so many fit into a vector register
 NOTHING = -1e300  # log weight of what counts for nothing
 
@@ -124,7 +123,7 @@ def vectors_at(place):
 
 @outline
 def load_mean(model, place, vector):
-    """Leave the prior mean by the numbers in a vector, less the one that what is kept follows; tell whether it moved."""
+    """Leave in a vector how far the prior mean has moved since what is kept followed it; tell whether it has."""
     moved, present = False, model.parameters[own_vector(model, place, 0) :]
     for i in range(place.width):
         vector[i] = mean_of(model, place, i) - present[i]
@@ -133,24 +132,33 @@ def load_mean(model, place, vector):
 
 
 @outline
-def add_to_scale(chain, place, k, step):
-    """Add a multiple of the identity to Psi of cluster k; return whether digits would be lost, then nothing changed."""
+def add_to_psi(chain, place, k, step, after, before):
+    """Add ``step I + after d d' - before e e'`` to Psi of cluster k.
+
+    The vectors W d and W e are the third and fourth of the scratch. Return whether digits would be lost; then nothing
+    has changed.
+    """
     c, width = chain, place.width
     kept = c.kept[c.slots[k]][place.kept :]
     w, upper, across = kept[1 + width :], c.scratch, c.scratch[width * width :]
-    # I + step W W', the upper half row by row, of the columns of W; then its Cholesky factor, by rows too.
+    d, e = c.scratch[vectors_at(place) + 2 * width :], c.scratch[vectors_at(place) + 3 * width :]
+    # The same in terms of W, I + step W W' + ..., the upper half row by row; then its Cholesky factor, by rows too.
     for i in range(width):
-        row = w[row_of(i) :]
+        row, of_d, of_e = w[row_of(i) :], after * d[i], before * e[i]
         for j in range(i + 1):
             across[j * width + i] = row[j]
         for j in range(i, width):
-            upper[i * width + j] = 1.0 if i == j else 0.0
-    for m in range(width):
+            upper[i * width + j] = of_d * d[j] - of_e * e[j]
+        upper[i * width + i] += 1.0
+    for m in range(width if step != 0.0 else 0):
         column = across[m * width :]
         for i in range(m, width):
             row, times = upper[i * width :], step * column[i]
             for j in range(i, width):
                 row[j] += times * column[j]
+    for i in range(width):
+        if not upper[i * width + i] < 1.0 / LOST:
+            return True  # what else there is has lost its last digits to what was added
     product, log_det = 1.0, 0.0
     for i in range(width):
         own = upper[i * width :]
@@ -183,16 +191,6 @@ def add_to_scale(chain, place, k, step):
         for j in range(i + 1):
             row[j] *= over_pivot
     return False
-
-
-@outline
-def add_of_rank_one(chain, place, k, coefficient, d):
-    """Add ``coefficient d d'`` to Psi of cluster k; return whether digits were lost."""
-    c, width = chain, place.width
-    for j in range(width):
-        c.scratch[j] = d[j]
-        c.scratch[width + 2 + j] = 0.0
-    return not change_inverse(chain, place, c.slots[k], coefficient) > LOST
 
 
 @outline
@@ -244,35 +242,25 @@ def keep_from_points(model, chain, place, k, weight, factor):
 def keep_anew(model, chain, place, k, weight, factor):
     """Let what is kept for cluster k follow a weight, a factor, and a mean that has moved by the first of the vectors.
 
-    Return whether digits were lost.
+    Return whether digits would be lost; then nothing has changed.
     """
-    c, width = chain, place.width
-    moves, d = c.scratch[vectors_at(place) :], c.scratch[vectors_at(place) + width :]
+    c, width, moves = chain, place.width, chain.scratch[vectors_at(place) :]
+    d, e = moves[2 * width :], moves[3 * width :]
     first, n = place.parameters, float(c.sizes[k])
     old_weight, old_factor = model.parameters[first + MEAN_WEIGHT], model.parameters[first + FACTOR]
     kept = c.kept[c.slots[k]][place.kept :]
-    moved = False
+    w, away = kept[1 + width :], (old_weight + n) / n
     for i in range(width):
-        moved |= moves[i] != 0.0
-    if factor != old_factor and add_to_scale(chain, place, k, factor - old_factor):
-        return True
-    if not moved and weight == old_weight:
-        return False
+        row, d[i], e[i] = w[row_of(i) :], 0.0, 0.0
+        for j in range(i + 1):
+            d[i] += row[j] * (away * kept[1 + j] - moves[j])
+            e[i] += row[j] * away * kept[1 + j]
     before, after = old_weight * n / (old_weight + n), weight * n / (weight + n)
+    if add_to_psi(chain, place, k, factor - old_factor, after, before):
+        return True
     for i in range(width):
-        d[i] = (old_weight + n) / n * kept[1 + i]
-    if not moved:
-        lost = add_of_rank_one(chain, place, k, after - before, d)
-    else:
-        for i in range(width):
-            d[i] -= moves[i]
-        lost = add_of_rank_one(chain, place, k, after, d)
-        for i in range(width):
-            d[i] += moves[i]
-        lost |= add_of_rank_one(chain, place, k, -before, d)
-    for i in range(width):
-        kept[1 + i] = n / (weight + n) * (d[i] - moves[i])
-    return lost
+        kept[1 + i] = n / (weight + n) * (away * kept[1 + i] - moves[i])
+    return False
 
 
 @outline
@@ -451,8 +439,9 @@ def weigh_weight(model, chain, place, grid):
     """Leave the log density of the data for each value of the weight of the prior mean in the weights."""
     m, c, width, weights = model, chain, place.width, model.unknown.weights
     degrees, weight = m.parameters[place.parameters + DEGREES], m.parameters[place.parameters + MEAN_WEIGHT]
+    products = c.scratch[vectors_at(place) + 4 * width :]
     for g in range(len(weights)):
-        weights[g] = 0.0
+        weights[g], products[g] = 0.0, 1.0
     for k in range(c.n_clusters[0]):
         kept, n = c.kept[c.slots[k]][place.kept :], float(c.sizes[k])
         w, square = kept[1 + width :], 0.0
@@ -466,7 +455,12 @@ def weigh_weight(model, chain, place, grid):
         power = 0.5 * (degrees + n)
         for g in range(len(weights)):
             share = grid[g] / (grid[g] + n)
-            weights[g] += 0.5 * width * log_positive(share) - power * log_positive(1.0 + share * n * square)
+            products[g] *= share
+            weights[g] -= power * log_positive(1.0 + share * n * square)
+        if k % AT_A_TIME == AT_A_TIME - 1 or k == c.n_clusters[0] - 1:
+            for g in range(len(weights)):
+                weights[g] += 0.5 * width * log_positive(products[g])
+                products[g] = 1.0
 
 
 @outline
