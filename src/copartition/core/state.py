@@ -480,7 +480,8 @@ class Workspace(State):
     rows, columns : int64 arrays
         Which choices of the chains the rows and columns of the problem stand for.
     best, second, partner : int64 arrays (nodes)
-        The two largest gains of every row and column, and the column (or row) of the largest.
+        The two largest gains of every row and column, each one number with its column (or row), see
+        `copartition.couplings.simplex`; the column that the first plan fills next in a row, or that goes with it.
     cell_row, cell_column, cell_gain : int64 arrays
         The cells whose gain is not 0, row by row; never more than there are points.
     begin : int64 array (nodes + 1)

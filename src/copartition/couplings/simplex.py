@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.core.compiling import inner, kernel
+from copartition.core.compiling import inner, kernel, outline
 from copartition.core.room import empty_workspace
 from copartition.core.state import Workspace
 from copartition.core.types import float1, float2, float64, int64
@@ -96,14 +96,13 @@ def solve(work, m, n, cells):
     content = 0
     while content < m:
         best = -dual[m + lowest]
-        column = lowest
         for cell in range(begin[row], begin[row + 1]):
-            j = cell_column[cell]
-            value = cell_gain[cell] - dual[m + j]
-            if value > best or (value == best and j < column):
-                best = value
-                column = j
+            best = max(best, cell_gain[cell] - dual[m + cell_column[cell]])
         if best > dual[row]:
+            column = lowest if best == -dual[m + lowest] else n
+            for cell in range(begin[row], begin[row + 1]):
+                j = cell_column[cell]
+                column = min(column, j if cell_gain[cell] - dual[m + j] == best else n)
             pivot(work, m, row, m + column, best - dual[row])
             lowest = position_of_lowest(dual, m, n)
             steps += 1
@@ -112,6 +111,23 @@ def solve(work, m, n, cells):
             content += 1
             row = row + 1 if row + 1 < m else 0
     return steps
+
+
+@inner
+def bits_for(m, n):
+    """Return how many binary digits the numbers of rows and columns have.
+
+    A gain and a row or column make one number, its key: ``(gain << bits) - place``. It is larger where the gain is, and
+    of equal gains where the place is lower, so that the largest of many is found without a branch that nobody can
+    predict. The place is ``-key & mask``, where the mask has so many ones, and the gain ``(key + mask) >> bits``.
+
+    Gains have 44 digits at most (`copartition.couplings.transport`), which leaves 19 for places, or as many as fit
+    beside theirs (`optimal_plan`).
+    """
+    bits = 1
+    while (1 << bits) < max(m, n):
+        bits += 1
+    return bits
 
 
 @inner
@@ -137,13 +153,17 @@ def place_greedily(work, m, n):
     """
     w = work
     mass, parent, flow, order, best, favourite = w.mass, w.parent, w.flow, w.order, w.best, w.partner
+    bits = bits_for(m, n)
+    mask = (1 << bits) - 1
     for i in range(m):
-        find_favourite(work, m, i)
+        find_favourite(work, m, i, bits)
     root = m
     first_open = m
     for used_up in range(m + n - 1):
-        row = position_of_largest(best, m)
-        gain = best[row]
+        largest = best[0]
+        for i in range(1, m):
+            largest = max(largest, best[i])
+        row, gain = -largest & mask, (largest + mask) >> bits
         while mass[first_open] == 0:
             first_open += 1
         root = m + favourite[row] if gain > 0 else first_open
@@ -157,7 +177,7 @@ def place_greedily(work, m, n):
             child, above = root, row
             for i in range(m):
                 if favourite[i] == root - m and mass[i] > 0:
-                    find_favourite(work, m, i)
+                    find_favourite(work, m, i, bits)
         parent[child] = above
         flow[child] = moved
         w.dual[child] = gain
@@ -165,29 +185,21 @@ def place_greedily(work, m, n):
     return root
 
 
-@inner
-def find_favourite(work, m, i):
-    """Find the column of the largest gain in row i among those that are not used up; -1 if all their gains are 0."""
+@outline
+def find_favourite(work, m, i, bits):
+    """Find the column of the largest gain in row i among those that are not used up; -1 if all their gains are 0.
+
+    The key of the row, with that gain, is its best one.
+    """
     w = work
-    largest, favourite = 0, -1
+    mask = (1 << bits) - 1
+    largest = 0
     for cell in range(w.begin[i], w.begin[i + 1]):
-        j, gain = w.cell_column[cell], w.cell_gain[cell]
-        if w.mass[m + j] > 0 and (gain > largest or (gain == largest and j < favourite)):
-            largest, favourite = gain, j
-    w.best[i] = largest
-    w.partner[i] = favourite
-
-
-@inner
-def position_of_largest(values, count):
-    """Return the place of the largest of the first `count` values."""
-    largest = values[0]
-    for k in range(1, count):
-        largest = max(largest, values[k])
-    k = 0
-    while values[k] != largest:
-        k += 1
-    return k
+        j = w.cell_column[cell]
+        largest = max(largest, (w.cell_gain[cell] << bits) - j if w.mass[m + j] > 0 else 0)
+    gain = (largest + mask) >> bits
+    w.best[i] = (gain << bits) - i
+    w.partner[i] = -largest & mask if gain > 0 else -1
 
 
 @inner

@@ -31,7 +31,7 @@ import numpy as np
 from copartition.core.compiling import inner
 from copartition.core.random import draw
 from copartition.couplings.base import Coupling, partner
-from copartition.couplings.simplex import draw_column, load_masses, solve
+from copartition.couplings.simplex import bits_for, draw_column, load_masses, solve
 from copartition.validation import shorten
 
 # --- step 1: one row -------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def load_distribution(weights, n_choices, total, chosen, probabilities):
 
 
 @inner
-def rank_gains(work, m, n, cells):
+def rank_gains(work, m, n, cells, bits):
     """Find the two largest gains of every row and column that has something left; return the number of cells left.
 
     Cells of rows or columns that are used up are dropped from the list.
@@ -127,32 +127,31 @@ def rank_gains(work, m, n, cells):
         w.cell_gain[kept] = gain
         is_left = (w.left_x[a] > 0.0) & (w.left_y[b] > 0.0)
         kept += is_left
-        gain = gain if is_left else 0
-        rank(work, a, b, gain)
-        rank(work, m + b, a, gain)
+        gain = gain << bits if is_left else 0
+        rank(work, a, gain - b)
+        rank(work, m + b, gain - a)
     return kept
 
 
 @inner
-def rank(work, node, other, gain):
-    """Take a gain into account that `node` has in its cell with `other`; of equal ones the first is the largest."""
-    best, second, partner = work.best, work.second, work.partner
-    largest, first = best[node], partner[node]
-    second[node] = max(second[node], min(gain, largest))
-    best[node] = max(gain, largest)
-    partner[node] = other if (gain > largest) | ((gain == largest) & (other < first)) else first
+def rank(work, node, key):
+    """Take a gain into account that `node` has, and with whom."""
+    best, second = work.best, work.second
+    largest = best[node]
+    second[node] = max(second[node], min(key, largest))
+    best[node] = max(key, largest)
 
 
 @inner
-def dominant_column(work, m, a):
+def dominant_column(work, m, a, bits):
     """Return the column of the dominant cell of row a, -1 if there is none."""
-    w = work
-    gain = w.best[a]
+    best, second, mask = work.best, work.second, (1 << bits) - 1
+    gain = (best[a] + mask) >> bits
     if gain == 0:
         return -1
-    b = w.partner[a]
-    other = w.second[m + b] if w.partner[m + b] == a else w.best[m + b]
-    return b if gain >= w.second[a] + other else -1
+    b = -best[a] & mask
+    other = second[m + b] if -best[m + b] & mask == a else best[m + b]
+    return b if gain >= ((second[a] + mask) >> bits) + ((other + mask) >> bits) else -1
 
 
 @inner
@@ -166,7 +165,7 @@ def place(work, a, b):
 
 
 @inner
-def place_dominant(work, m, n, row, level):
+def place_dominant(work, m, n, row, level, bits):
     """Fill the dominant cells; return the total placed, and for `row` the column and the part of `level` that is left.
 
     The column is the one in which the mass of `row` passes `level`; then that part is negative, and the rest of the
@@ -176,7 +175,7 @@ def place_dominant(work, m, n, row, level):
     placed = 0.0
     column = -1
     for a in range(m):
-        b = dominant_column(work, m, a) if w.left_x[a] > 0.0 else -1
+        b = dominant_column(work, m, a, bits) if w.left_x[a] > 0.0 else -1
         if b >= 0:
             moved = place(work, a, b)
             placed += moved
@@ -250,6 +249,7 @@ def partner_by_plan(pair, m, n, i, level):
     ``work.left_x`` and ``work.left_y``. -1 if rounding leaves nothing to choose.
     """
     work = w = pair.work
+    bits = bits_for(m, n)
     cells = load_cells(pair, m, n)
     row = 0
     while row < m and w.rows[row] != i:
@@ -259,8 +259,8 @@ def partner_by_plan(pair, m, n, i, level):
     last = -1
     placed = 1.0
     while placed > 0.0:
-        cells = rank_gains(work, m, n, cells)
-        placed, column, level = place_dominant(work, m, n, row, level)
+        cells = rank_gains(work, m, n, cells, bits)
+        placed, column, level = place_dominant(work, m, n, row, level, bits)
         if column >= 0:
             last = w.columns[column]
         if level < 0.0 or w.left_x[row] == 0.0:

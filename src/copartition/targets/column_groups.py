@@ -80,11 +80,12 @@ def groups_weigh(model, chain, group):
     m = model
     i = m.integers[GROUPS] + GROUP_FIELDS * group
     place, role, column = place_of(model, m.integers[i]), m.integers[i + 1], m.integers[i + 2]
-    grid, weights = m.unknown.grids[m.unknown.groups[group, GRID]], m.unknown.weights
+    row, weights = m.unknown.groups[group, GRID], m.unknown.weights
+    grid = m.unknown.grids[row]
     if place.kind == GAMMA:
         weigh_gamma(model, chain, place, role, column, grid, weights)
     elif place.kind == WISHART:
-        weigh_wishart(model, chain, place, role, column, grid, weights)
+        weigh_wishart(model, chain, place, role, column, grid, m.unknown.log_priors[row])
     else:
         weigh_tied(model, chain, place, role, column, grid, weights)
 
@@ -317,7 +318,7 @@ def groups_begin(model, chain, k):
     for column_group in range(model.integers[0]):
         place = place_of(model, column_group)
         if place.kind == WISHART:
-            begin_wishart(chain, place, k)
+            begin_wishart(model, chain, place, k)
 
 
 @enter_cluster

@@ -148,7 +148,7 @@ class NormalInverseWishart(GroupedComponent):
             summed=np.zeros((n_rows, 0)),
             plain=np.column_stack([points, alone]),
             table=np.column_stack([normaliser, shrinkage, -1.0 / shrinkage, marginal]),
-            parameters=np.array([kappa[0], nu[0]]),
+            parameters=np.array([kappa[0], nu[0], 1.0, 0.0, 1.0]),  # the factor is 1
             kept=wishart.kept_width(width),
             scratch=wishart.scratch_width(width),
             log_constant=-0.5 * width * np.log(np.pi) - np.log(np.diag(factor)).sum(),
@@ -159,10 +159,19 @@ class NormalInverseWishart(GroupedComponent):
         mean = self._shift if "mean" in self.distributions else self.mean
         return [
             column_group._replace(
+                plain=np.column_stack([column_group.plain, np.sum(points**2, axis=1)]),
                 table=np.column_stack([column_group.table, base, base_marginal]),
+                kept=wishart_hyperparameters.kept_with_hyperparameters(width),
                 scratch=wishart_hyperparameters.hyperparameters_scratch_width(width, NODES),
                 own=np.concatenate(
-                    [[1.0], np.zeros(width), inverse @ (mean - self._shift), self._shift, inverse.ravel()]
+                    [
+                        [kappa[0], 1.0, n_rows],
+                        np.zeros(width),
+                        inverse @ (mean - self._shift),
+                        self._shift,
+                        np.zeros(width),
+                        inverse.ravel(),
+                    ]
                 ),
                 raw=points,
                 groups=self._groups,

@@ -162,6 +162,22 @@ def solve_lower(factor, size, vector):
 
 
 @outline
+def invert_lower(factor, size, inverse):
+    """Leave the inverse of a lower triangular matrix in another one: each row from those above, zeros on the right."""
+    for i in range(size):
+        row, own, over_pivot = factor[i * size :], inverse[i * size :], 1.0 / factor[i * size + i]
+        for j in range(size):
+            own[j] = 0.0
+        for m in range(i):
+            above, times = inverse[m * size :], row[m]
+            for j in range(m + 1):
+                own[j] -= times * above[j]
+        for j in range(i):
+            own[j] *= over_pivot
+        own[i] = over_pivot
+
+
+@outline
 def solve_upper(factor, size, vector):
     """Replace a vector by the solution of ``L' x = vector``."""
     for i in range(size - 1, -1, -1):

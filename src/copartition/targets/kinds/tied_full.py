@@ -16,6 +16,7 @@ from copartition.targets.kinds.column_group import (
     SCALE,
     SPREAD,
     factorise,
+    invert_lower,
     number_of,
     own_parameters,
     solve_lower,
@@ -105,19 +106,24 @@ def draw_covariance(model, chain, place, random):
         for j in range(i):
             a[i * width + j] = normal(random)
         a[i * width + i] = math.sqrt(2.0 * gamma(0.5 * (degrees - i), random))
-    # Row i of C A^-T is the solution x of A x = row i of C, whose entries after i are 0.
+    # Row i of R = A^-1 C' is row i of C', less multiples of those above; the covariance is R' R.
+    rotated, values = c[2 * width * width :], model.hyperparameters[at:]
+    for j in range(width * (width + 1) // 2):
+        values[j] = 0.0
     for i in range(width):
+        own_row, over_pivot = rotated[i * width :], 1.0 / a[i * width + i]
         for j in range(width):
-            row[j] = c[i * width + j] if j <= i else 0.0
-        solve_lower(a, width, row)
+            own_row[j] = c[j * width + i] if j >= i else 0.0
+        for m in range(i):
+            above, times = rotated[m * width :], a[i * width + m]
+            for j in range(width):
+                own_row[j] -= times * above[j]
         for j in range(width):
-            c[i * width + j] = row[j]
-    for i in range(width):
-        for j in range(i + 1):
-            total = 0.0
-            for m in range(width):
-                total += c[i * width + m] * c[j * width + m]
-            model.hyperparameters[at + i * (i + 1) // 2 + j] = total
+            own_row[j] *= over_pivot
+        for j in range(width):
+            covariances, times = values[j * (j + 1) // 2 :], own_row[j]
+            for m in range(j + 1):
+                covariances[m] += times * own_row[m]
 
 
 @outline
@@ -209,18 +215,14 @@ def weigh_full_kappa(model, chain, place, grid, weights):
 def rotate_points(model, chain, place):
     """Shift and rotate the raw points by the inverse of the factor of the covariance, those of grids included.
 
-    Four at a time: their sums do not wait for each other.
+    The inverse is left in the scratch. Four at a time: their sums do not wait for each other.
     """
     m, width, at, first = model, place.width, model.integers[place.hyper + RAW], place.summed
     points, raw, count = m.points, m.unknown.raw, len(m.unknown.raw)
     factor, inverse = m.parameters[matrix_at(model, place, FACTOR) :], chain.scratch
-    centre, column = chain.scratch[width * width :], chain.scratch[width * width + width :]
+    centre = chain.scratch[width * width :]
+    invert_lower(factor, width, inverse)
     for j in range(width):
-        for i in range(width):
-            column[i] = 1.0 if i == j else 0.0
-        solve_lower(factor, width, column)
-        for i in range(width):
-            inverse[i * width + j] = column[i]
         centre[j] = own(model, place, PRESENT, j)
     solve_lower(factor, width, centre)
     for n in range(0, count, 4):

@@ -344,15 +344,19 @@ def take_sums_back(model, chain, place):
 
 @outline
 def scale_sums(model, chain, place):
-    """Turn sums of raw points into those of points as they are now."""
-    c, width, first = chain, place.width, place.summed
-    is_full, factor = form_of(model, place) == FULL, model.parameters[matrix_at(model, place, FACTOR) :]
+    """Turn sums of raw points into those of points as they are now; a matrix by which they rotate is in the scratch."""
+    c, width, inverse = chain, place.width, chain.scratch
+    is_full = form_of(model, place) == FULL
     for k in range(c.n_clusters[0]):
+        sums = c.sums[k][place.summed :]
         for i in range(width):
-            total = c.sums[k, first + i] - count_of(chain, place, k, i) * own(model, place, PRESENT, i)
-            c.sums[k, first + i] = total * own(model, place, INVERSE, i)
-        if is_full:
-            solve_lower(factor, width, c.sums[k][first:])
+            total = sums[i] - count_of(chain, place, k, i) * own(model, place, PRESENT, i)
+            sums[i] = total * own(model, place, INVERSE, i)
+        for i in range(width - 1 if is_full else -1, -1, -1):
+            row, total = inverse[i * width :], 0.0
+            for j in range(i + 1):
+                total += row[j] * sums[j]
+            sums[i] = total
 
 
 @outline

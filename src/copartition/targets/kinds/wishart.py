@@ -1,6 +1,7 @@
 """Normal clusters whose mean and covariance are unknown: the normal-inverse-Wishart distribution, both integrated out.
 
-Data are in coordinates in which the prior mean is 0 and the prior scale the identity. For a cluster of s points with
+Data are in coordinates in which the prior mean is 0 and the prior scale the identity, times a factor f, which is 1
+unless it is unknown. For a cluster of s points with
 ``kappa = mean_weight + s`` and ``nu = degrees_of_freedom + s`` the posterior has a mean m and a scale matrix Psi, and
 the predictive distribution of a point x is a multivariate t: with ``d = x - m``, ``q = d' Psi^-1 d`` and
 ``r = kappa / (kappa + 1)``
@@ -42,8 +43,9 @@ LOST = 1e-4  # for u below this what is kept is built anew: the relative error o
 
 # Columns of the table, by cluster size: T, r, -1 / r, log marginal density but for log|Psi|.
 NORMALISER, SHRINKAGE, BACK, MARGINAL = range(4)
-# Parameters of a column group.
-MEAN_WEIGHT, DEGREES = range(2)
+# Parameters of a column group: weight of the prior mean, degrees of freedom; of the prior scale, f times the identity,
+# f, the log determinant and one over the root of f.
+MEAN_WEIGHT, DEGREES, FACTOR, LOG_DET, ROOT = range(5)
 
 
 def kept_width(n_columns: int) -> int:
@@ -155,7 +157,7 @@ def let_go(model, chain, k):
     for column_group in range(model.integers[0]):
         place = place_of(model, column_group)
         if place.kind == WISHART:
-            begin(chain, place, k)
+            begin(model, chain, place, k)
             c.sizes[k] = 0
             for n in range(len(c.labels)):
                 if c.labels[n] == k:
@@ -166,14 +168,15 @@ def let_go(model, chain, k):
 
 
 @inner
-def begin(chain, place, k):
-    """Set what is kept for cluster k to the prior: mean 0, W the identity."""
-    kept, width = chain.kept[chain.slots[k]][place.kept :], place.width
+def begin(model, chain, place, k):
+    """Set what is kept for cluster k to the prior: mean 0, W a multiple of the identity."""
+    kept, width, root = chain.kept[chain.slots[k]][place.kept :], place.width, model.parameters[place.parameters + ROOT]
     w = kept[1 + width :]
     for j in range(1 + width + row_of(width + width % 2)):
         kept[j] = 0.0
+    kept[0] = model.parameters[place.parameters + LOG_DET]
     for i in range(width):
-        w[row_of(i) + i] = 1.0
+        w[row_of(i) + i] = root
 
 
 @outline
@@ -235,25 +238,26 @@ def log_merge(model, chain, place, a, b):
     c = chain
     kept, table = c.kept, model.table
     size_a, size_b = c.sizes[a], c.sizes[b]
-    weight = model.parameters[place.parameters + MEAN_WEIGHT]
     degrees = model.parameters[place.parameters + DEGREES]
     log_det_a, log_det_b = kept[c.slots[a], place.kept], kept[c.slots[b], place.kept]
-    log_det = log_det_of_both(chain, place, a, b, weight)
+    log_det = log_det_of_both(model, chain, place, a, b)
     marginal = place.table + MARGINAL
     constants = table[size_a + size_b, marginal] - table[size_a, marginal] - table[size_b, marginal]
     exponents = (degrees + size_a) * log_det_a + (degrees + size_b) * log_det_b
+    exponents -= degrees * model.parameters[place.parameters + LOG_DET]
     return constants + 0.5 * (exponents - (degrees + size_a + size_b) * log_det)
 
 
 @outline
-def log_det_of_both(chain, place, a, b, weight):
-    """Return log|Psi| of two clusters as one: the two Psi, less the prior's identity, and what their means add."""
-    c = chain
+def log_det_of_both(model, chain, place, a, b):
+    """Return log|Psi| of two clusters as one: the two Psi, less the prior's, and what their means add."""
+    c, weight = chain, model.parameters[place.parameters + MEAN_WEIGHT]
+    factor = model.parameters[place.parameters + FACTOR]
     psi, width = c.scratch, place.width
     for i in range(width * width):
         psi[i] = 0.0
     for i in range(width):
-        psi[i * width + i] = -1.0
+        psi[i * width + i] = -factor
     add_psi(chain, place, a)
     add_psi(chain, place, b)
     of_a, of_b = weight + c.sizes[a], weight + c.sizes[b]

@@ -6,15 +6,22 @@ With covariances integrated out none of their conditional distributions is a kno
 coordinates in which the prior scale is s times the identity, a cluster of n points with mean x and within it a scatter
 matrix C contributes, with d = x - m,
 
-    D/2 log(w / (w + n)) + nu0 D/2 log s - (nu0 + n)/2 log|s I + C + w n / (w + n) d d'|.
+    D/2 log(w / (w + n)) + nu0 D/2 log s - (nu0 + n)/2 log|Psi|,       Psi = s I + C + w n / (w + n) d d'.
 
-Chains work in coordinates in which the prior mean is 0 and its scale the identity, see
-`copartition.targets.kinds.wishart`. What is kept of clusters is taken back from there, and brought to the new
-coordinates once all hyperparameters are drawn: that takes D^3 operations for each cluster, and not a pass over its
-points.
+All of it comes from what is kept of the cluster, W with ``W Psi W' = I``, and no matrix is ever inverted:
 
-**The determinant for many s**: with C brought to a form of three diagonals by reflections (Householder), it takes one
-pass over the diagonal for each s.
+- **the scale**: for a value that is larger by r, log|Psi| grows by ``log|I + r W'W|``. With ``W'W`` brought to a form
+  of three diagonals by reflections (Householder), that takes one pass over the diagonal for each value of a grid;
+- **weight and mean**: ``M = s I + C`` is Psi but for a matrix of rank one, so that products by the inverse of M are
+  those by W, and a little arithmetic;
+- **once they are drawn**, Psi changes by r I and, for weight and mean, by matrices of rank one; W is divided by the
+  Cholesky factor of ``I + r W W'`` and these. Where digits would be lost, it is computed anew from the points.
+
+Points themselves are shifted by the prior mean, and not scaled.
+
+**Few values of the scale** matter. The log density is concave in ``log s``, because ``log(s + eigenvalue)`` is convex,
+and so are the logs of the prior distributions. Where the last value that is known on one side lies so far below the
+largest that it counts for nothing, all values beyond it lie lower still. They are not computed.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ from __future__ import annotations
 import math
 
 from copartition.core.compiling import inner, outline
-from copartition.core.numerics import log_positive
+from copartition.core.numerics import LOWEST, log_positive
 from copartition.targets.kinds.column_group import (
     MEAN,
     RAW,
@@ -31,51 +38,63 @@ from copartition.targets.kinds.column_group import (
     factorise,
     number_of,
     own_parameters,
-    solve_lower,
 )
 from copartition.targets.kinds.wishart import (
     BACK,
     DEGREES,
+    FACTOR,
+    LOG_DET,
+    LOST,
     MARGINAL,
     MEAN_WEIGHT,
     NORMALISER,
+    ROOT,
     SHRINKAGE,
-    add_psi,
+    kept_width,
     row_of,
     scratch_width,
 )
 
 # Columns of the table, where hyperparameters are unknown: normaliser and marginal but for what depends on the weight.
 TABLE, TABLE_MARGINAL = 4, 5
-# Parameters for unknown hyperparameters: the present factor, then present mean, known mean and
-# shift, one number for each column, then the inverse of the Cholesky factor of the prior scale, row by row.
-FACTOR, PRESENT = range(2)
-AT_A_TIME = 4  # pivots, of which one logarithm is taken
+# Parameters for unknown hyperparameters: the weight that the table follows, the factor that densities of points by
+# themselves follow, and the number of points; then for each column the mean that what is kept of clusters follows, the
+# known mean, the shift, the mean that points follow; then the inverse of the Cholesky factor of the prior scale, row by
+# row.
+OF_TABLE, OF_POINTS, ROWS, PRESENT = range(4)
+KNOWN, SHIFT, SHIFTED, INVERSE = 1, 2, 3, 4  # columns' worth of numbers behind `PRESENT`
+AT_A_TIME = 4  # pivots, or clusters, of which one logarithm is taken
+STEP = 8  # values of a grid, of which a multiple is computed together: so many fit into a vector register
+NOTHING = -1e300  # log weight of what counts for nothing
+
+
+def kept_with_hyperparameters(n_columns: int) -> int:
+    """Return how many numbers are kept for a cluster: the usual ones, and three diagonals while a scale is drawn."""
+    return kept_width(n_columns) + 2 * n_columns
 
 
 def hyperparameters_scratch_width(n_columns: int, values: int) -> int:
     """Return how much scratch drawing numbers takes: what all functions want, vectors, and two grids."""
-    return scratch_width(n_columns) + 6 * n_columns + 2 * values
+    return scratch_width(n_columns) + 4 * n_columns + 2 * values
 
 
 @inner
-def present_mean(model, place, j):
-    """Return the prior mean that points are shifted by now, in coordinate j."""
-    return model.parameters[own_parameters(model, place) + PRESENT + j]
+def own_vector(model, place, which):
+    """Return where a number for each column begins among the parameters."""
+    return own_parameters(model, place) + PRESENT + which * place.width
 
 
 @inner
 def mean_of(model, place, i):
     """Return the prior mean by the numbers, in coordinate i."""
-    m, first, width = model, own_parameters(model, place) + PRESENT, place.width
+    m, width = model, place.width
     at = number_of(model, place, MEAN)
     if at < 0:
-        return m.parameters[first + width + i]
+        return m.parameters[own_vector(model, place, KNOWN) + i]
+    shift, inverse = m.parameters[own_vector(model, place, SHIFT) :], m.parameters[own_vector(model, place, INVERSE) :]
     total = 0.0
     for j in range(i + 1):
-        total += m.parameters[first + 3 * width + i * width + j] * (
-            m.hyperparameters[at + j] - m.parameters[first + 2 * width + j]
-        )
+        total += inverse[i * width + j] * (m.hyperparameters[at + j] - shift[j])
     return total
 
 
@@ -90,7 +109,7 @@ def weight_of(model, place):
 def factor_of(model, place):
     """Return the factor of the prior scale by the numbers."""
     at = number_of(model, place, SCALE)
-    return 1.0 if at < 0 else model.hyperparameters[at]
+    return model.parameters[place.parameters + FACTOR] if at < 0 else model.hyperparameters[at]
 
 
 @inner
@@ -99,174 +118,412 @@ def vectors_at(place):
     return 2 * max(place.width * place.width, place.width + 2)
 
 
-@outline
-def take_back(model, chain, place, k):
-    """Leave the scatter matrix within cluster k in the scratch, lower half, and d, its mean less the prior's, behind.
+# --- what is kept follows the numbers --------------------------------------------------------------------------------
 
-    Both are in the coordinates before any shift and scaling; the prior mean is that of the numbers.
+
+@outline
+def load_mean(model, place, vector):
+    """Leave in a vector how far the prior mean has moved since what is kept followed it; tell whether it has."""
+    moved, present = False, model.parameters[own_vector(model, place, 0) :]
+    for i in range(place.width):
+        vector[i] = mean_of(model, place, i) - present[i]
+        moved |= vector[i] != 0.0
+    return moved
+
+
+@outline
+def add_to_psi(chain, place, k, step, after, before):
+    """Add ``step I + after d d' - before e e'`` to Psi of cluster k.
+
+    The vectors W d and W e are the third and fourth of the scratch. Return whether digits would be lost; then nothing
+    has changed.
     """
     c, width = chain, place.width
-    psi, d = c.scratch, chain.scratch[vectors_at(place) :]
     kept = c.kept[c.slots[k]][place.kept :]
-    factor = model.parameters[own_parameters(model, place) + FACTOR]
-    weight, n = model.parameters[place.parameters + MEAN_WEIGHT], float(c.sizes[k])
-    for i in range(width * width):
-        psi[i] = 0.0
-    add_psi(chain, place, k)
-    shrunk, back = weight * n / (weight + n), math.sqrt(factor) * (weight + n) / n
+    w, upper, across = kept[1 + width :], c.scratch, c.scratch[width * width :]
+    d, e = c.scratch[vectors_at(place) + 2 * width :], c.scratch[vectors_at(place) + 3 * width :]
+    # The same in terms of W, I + step W W' + ..., the upper half row by row; then its Cholesky factor, by rows too.
     for i in range(width):
-        d[i] = back * kept[1 + i]
-        psi[i * width + i] -= 1.0
+        row, of_d, of_e = w[row_of(i) :], after * d[i], before * e[i]
         for j in range(i + 1):
-            psi[i * width + j] = factor * psi[i * width + j] - shrunk * d[i] * d[j]
+            across[j * width + i] = row[j]
+        for j in range(i, width):
+            upper[i * width + j] = of_d * d[j] - of_e * e[j]
+        upper[i * width + i] += 1.0
+    for m in range(width if step != 0.0 else 0):
+        column = across[m * width :]
+        for i in range(m, width):
+            row, times = upper[i * width :], step * column[i]
+            for j in range(i, width):
+                row[j] += times * column[j]
     for i in range(width):
-        d[i] += present_mean(model, place, i) - mean_of(model, place, i)
+        if not upper[i * width + i] < 1.0 / LOST:
+            return True  # what else there is has lost its last digits to what was added
+    product, log_det = 1.0, 0.0
+    for i in range(width):
+        own = upper[i * width :]
+        pivot = own[i]
+        if not pivot > LOST:
+            return True
+        product *= pivot
+        if i % AT_A_TIME == AT_A_TIME - 1 or i == width - 1:
+            log_det += math.log(product)
+            product = 1.0
+        over_root = 1.0 / math.sqrt(pivot)
+        for j in range(i, width):
+            own[j] *= over_root
+        for m in range(i + 1, width):
+            row, times = upper[m * width :], own[m]
+            for j in range(m, width):
+                row[j] -= times * own[j]
+    kept[0] += log_det
+    for i in range(width):
+        row, over_pivot = w[row_of(i) :], 1.0 / upper[i * width + i]
+        for m in range(1, i, 2):  # rows of W are stored two by two, equally long
+            above, other = w[row_of(m - 1) :], w[row_of(m) :]
+            of_above, of_other = upper[(m - 1) * width + i], upper[m * width + i]
+            for j in range(m + 1):
+                row[j] -= of_above * above[j] + of_other * other[j]
+        if i % 2 == 1:
+            above, of_above = w[row_of(i - 1) :], upper[(i - 1) * width + i]
+            for j in range(i):
+                row[j] -= of_above * above[j]
+        for j in range(i + 1):
+            row[j] *= over_pivot
+    return False
 
 
 @outline
-def three_diagonals(matrix, size, diagonal, beside):
-    """Bring a symmetric matrix, given by its lower half, to a form of three diagonals; the matrix is used up."""
-    for i in range(size):
-        for j in range(i):
-            matrix[j * size + i] = matrix[i * size + j]
-    for k in range(size - 2):
-        norm = 0.0
-        for i in range(k + 1, size):
-            norm += matrix[i * size + k] * matrix[i * size + k]
-        norm = math.sqrt(norm)
-        beside[k] = -norm if matrix[(k + 1) * size + k] >= 0.0 else norm
-        matrix[(k + 1) * size + k] -= beside[k]  # column k, from here on, is the vector v of the reflection
-        square = 0.0
-        for i in range(k + 1, size):
-            square += matrix[i * size + k] * matrix[i * size + k]
-        if square == 0.0:
-            continue
-        # The reflection is I - 2 v v' / |v|^2; row k, above the diagonal, is free for a second vector.
-        along = 0.0
-        for i in range(k + 1, size):
-            total = 0.0
-            for j in range(k + 1, size):
-                total += matrix[i * size + j] * matrix[j * size + k]
-            matrix[k * size + i] = 2.0 * total / square
-            along += matrix[k * size + i] * matrix[i * size + k]
-        for i in range(k + 1, size):
-            matrix[k * size + i] -= along / square * matrix[i * size + k]
-        for i in range(k + 1, size):
-            for j in range(k + 1, size):
-                own, other = matrix[i * size + k], matrix[k * size + i]
-                matrix[i * size + j] -= own * matrix[k * size + j] + other * matrix[j * size + k]
-    for i in range(size):
-        diagonal[i] = matrix[i * size + i]
-    if size > 1:
-        beside[size - 2] = matrix[(size - 1) * size + size - 2]
+def keep_from_points(model, chain, place, k, weight, factor):
+    """Compute what is kept for cluster k from its points, for a prior of this weight and factor, in new coordinates.
 
-
-@outline
-def weigh_scale(model, chain, place, k, grid, weights):
-    """Add what cluster k says of each value of the factor to the weights."""
-    width = place.width
-    matrix, vectors = chain.scratch, chain.scratch[vectors_at(place) :]
-    d, diagonal, beside, pivots = vectors, vectors[width:], vectors[2 * width :], vectors[6 * width :]
-    products = pivots[len(weights) :]
-    n, weight, degrees = (
-        float(chain.sizes[k]),
-        weight_of(model, place),
-        model.parameters[place.parameters + DEGREES],
-    )
+    The mean that these are to have is in the first of the vectors, less the present one.
+    """
+    m, c, width = model, chain, place.width
+    first, n = m.integers[place.hyper + RAW], float(c.sizes[k])
+    present = m.parameters[own_vector(model, place, 0) :]
+    psi, column, moves = c.scratch, c.scratch[width * width :], c.scratch[vectors_at(place) :]
+    d = moves[width:]
+    kept = c.kept[c.slots[k]][place.kept :]
+    inverse = kept[1 + width :]
+    for i in range(width):
+        d[i] = 0.0
+    for p in range(len(c.labels)):
+        if c.labels[p] == k:
+            for i in range(width):
+                d[i] += m.unknown.raw[p, first + i]
+    for i in range(width):
+        d[i] /= n
+        for j in range(i + 1):
+            psi[i * width + j] = factor if i == j else 0.0
+    for p in range(len(c.labels)):
+        if c.labels[p] == k:
+            raw = m.unknown.raw[p][first:]
+            for i in range(width):
+                for j in range(i + 1):
+                    psi[i * width + j] += (raw[i] - d[i]) * (raw[j] - d[j])
     shrunk = weight * n / (weight + n)
     for i in range(width):
+        d[i] -= present[i] + moves[i]
+        kept[1 + i] = n / (weight + n) * d[i]
         for j in range(i + 1):
-            matrix[i * width + j] += shrunk * d[i] * d[j]
-    three_diagonals(matrix, width, diagonal, beside)
-    power = 0.5 * (degrees + n)
-    for g in range(len(weights)):
-        pivots[g] = products[g] = 1.0
+            psi[i * width + j] += shrunk * d[i] * d[j]
+    kept[0] = factorise(psi, width)
+    for j in range(width):  # the columns of the inverse, by forward substitution
+        for i in range(j, width):
+            total = 1.0 if i == j else 0.0
+            for p in range(j, i):
+                total -= psi[i * width + p] * column[p]
+            column[i] = total / psi[i * width + i]
+            inverse[row_of(i) + j] = column[i]
+
+
+@outline
+def keep_anew(model, chain, place, k, weight, factor):
+    """Let what is kept for cluster k follow a weight, a factor, and a mean that has moved by the first of the vectors.
+
+    Return whether digits would be lost; then nothing has changed.
+    """
+    c, width, moves = chain, place.width, chain.scratch[vectors_at(place) :]
+    d, e = moves[2 * width :], moves[3 * width :]
+    first, n = place.parameters, float(c.sizes[k])
+    old_weight, old_factor = model.parameters[first + MEAN_WEIGHT], model.parameters[first + FACTOR]
+    kept = c.kept[c.slots[k]][place.kept :]
+    w, away = kept[1 + width :], (old_weight + n) / n
     for i in range(width):
-        square = beside[i - 1] * beside[i - 1] if i > 0 else 0.0
+        row, d[i], e[i] = w[row_of(i) :], 0.0, 0.0
+        for j in range(i + 1):
+            d[i] += row[j] * (away * kept[1 + j] - moves[j])
+            e[i] += row[j] * away * kept[1 + j]
+    before, after = old_weight * n / (old_weight + n), weight * n / (weight + n)
+    if add_to_psi(chain, place, k, factor - old_factor, after, before):
+        return True
+    for i in range(width):
+        kept[1 + i] = n / (weight + n) * (away * kept[1 + i] - moves[i])
+    return False
+
+
+@outline
+def follow(model, chain, place, with_mean):
+    """Let what is kept of clusters follow the numbers, but for the mean if that may wait."""
+    m, width, first = model, place.width, place.parameters
+    weight, factor = weight_of(model, place), factor_of(model, place)
+    moves = chain.scratch[vectors_at(place) :]
+    moved = False
+    if with_mean:
+        moved = load_mean(model, place, moves)
+    else:
+        for i in range(width):
+            moves[i] = 0.0
+    if not moved and weight == m.parameters[first + MEAN_WEIGHT] and factor == m.parameters[first + FACTOR]:
+        return
+    for k in range(chain.n_clusters[0]):
+        if chain.sizes[k] > 0 and keep_anew(model, chain, place, k, weight, factor):
+            keep_from_points(model, chain, place, k, weight, factor)
+    m.parameters[first + MEAN_WEIGHT] = weight
+    m.parameters[first + FACTOR] = factor
+    m.parameters[first + LOG_DET] = width * math.log(factor)
+    m.parameters[first + ROOT] = 1.0 / math.sqrt(factor)
+    if moved:
+        present = m.parameters[own_vector(model, place, 0) :]
+        for i in range(width):
+            present[i] = mean_of(model, place, i)
+
+
+# --- the factor of the scale -----------------------------------------------------------------------------------------
+
+
+@outline
+def three_diagonals(matrix, size, diagonal, beside, p):
+    """Bring a symmetric matrix, given by its lower half, to a form of three diagonals, of which one is squared.
+
+    The matrix is used up, and so is p, a vector.
+    """
+    for k in range(size - 1, 1, -1):
+        v, norm = matrix[k * size :], 0.0
+        for j in range(k):
+            norm += v[j] * v[j]
+            p[j] = 0.0
+        diagonal[k], beside[k - 1] = v[k], norm
+        last = v[k - 1]
+        root = math.sqrt(norm) if last >= 0.0 else -math.sqrt(norm)
+        half = norm + last * root  # of the square of v, the vector of the reflection I - 2 v v' / |v|^2
+        if half == 0.0:
+            continue
+        v[k - 1] = last + root
+        for i in range(k):
+            row, own, total = matrix[i * size :], v[i], 0.0
+            for j in range(i):
+                total += row[j] * v[j]
+                p[j] += own * row[j]
+            p[i] += total + own * row[i]
+        along, share = 0.0, 1.0 / half
+        for j in range(k):
+            p[j] *= share
+            along += p[j] * v[j]
+        along *= 0.5 * share
+        for j in range(k):
+            p[j] -= along * v[j]
+        for i in range(k):
+            row, own, other = matrix[i * size :], v[i], p[i]
+            for j in range(i + 1):
+                row[j] -= own * p[j] + other * v[j]
+    diagonal[0] = matrix[0]
+    if size > 1:
+        diagonal[1], beside[0] = matrix[size + 1], matrix[size] * matrix[size]
+
+
+@outline
+def load_diagonals(chain, place, k):
+    """Bring W'W of cluster k to a form of three diagonals, kept behind what else is kept: one of them, and a square."""
+    c, width, matrix = chain, place.width, chain.scratch
+    kept = c.kept[c.slots[k]][place.kept :]
+    w, diagonals = kept[1 + width :], kept[1 + width + row_of(width + width % 2) :]
+    for i in range(width):
+        for j in range(i + 1):
+            matrix[i * width + j] = 0.0
+    for i in range(0, width, 2):  # rows of W are stored two by two, equally long; after the last there are zeros
+        above, other = w[row_of(i) :], w[row_of(i + 1) :]
+        for m in range(min(i + 2, width)):
+            row, of_above, of_other = matrix[m * width :], above[m], other[m]
+            for j in range(m + 1):
+                row[j] += of_above * above[j] + of_other * other[j]
+    three_diagonals(matrix, width, diagonals, diagonals[width:], c.scratch[vectors_at(place) :])
+
+
+@outline
+def weigh_some(model, chain, place, grid, first, last):
+    """Leave the log density of the data for some values of the factor in the weights."""
+    c, width = chain, place.width
+    weights, degrees = model.unknown.weights, model.parameters[place.parameters + DEGREES]
+    factor, n_clusters, count = model.parameters[place.parameters + FACTOR], chain.n_clusters[0], last - first
+    pivots = c.scratch[vectors_at(place) + 4 * width :]
+    products, own, values = pivots[len(grid) :], weights[first:], grid[first:]
+    for g in range(count):
+        own[g] = 0.5 * degrees * width * n_clusters * log_positive(values[g])
+    for k in range(n_clusters):
+        kept = c.kept[c.slots[k]][place.kept :]
+        diagonal = kept[1 + width + row_of(width + width % 2) :]
+        beside, power = diagonal[width:], 0.5 * (degrees + c.sizes[k])
+        for g in range(count):
+            products[g] = pivots[g] = 1.0 + (values[g] - factor) * diagonal[0]
+        for i in range(1, width):
+            if i % AT_A_TIME == 0:
+                for g in range(count):
+                    own[g] -= power * log_positive(products[g])
+                    products[g] = 1.0
+            for g in range(count):
+                step = values[g] - factor
+                pivot = 1.0 + step * diagonal[i] - step * step * beside[i - 1] / pivots[g]
+                pivots[g] = max(pivot, min(1.0, values[g] / factor))  # below which no eigenvalue lies
+                products[g] *= pivots[g]
+        for g in range(count):
+            own[g] -= power * log_positive(products[g])
+
+
+@inner
+def counts(model, place, log_prior, top, i):
+    """Tell whether a value of the grid counts beside the largest."""
+    return model.power[0] * model.unknown.weights[i] + log_prior[i] - top > LOWEST
+
+
+@inner
+def reach_of(model, chain, place, grid):
+    """Return how many values to either side of the present one are computed first.
+
+    Where clusters have many points, the weights are those of a gamma distribution. So many of its values count, as a
+    rule; what is computed if they were not enough does not depend on it.
+    """
+    shape = 0.5 * model.parameters[place.parameters + DEGREES] * place.width * max(1, chain.n_clusters[0])
+    width = math.log(grid[len(grid) - 1] / grid[0]) / len(grid)
+    steps = (math.sqrt(-2.0 * LOWEST / shape) - 0.5 * LOWEST / shape) / (STEP * width)
+    return STEP * (1 + int(min(steps, 1.0 * len(grid))))
+
+
+@outline
+def weigh_scale(model, chain, place, grid, log_prior):
+    """Leave the log density of the data for each value of the factor that counts in the weights."""
+    m, weights, size = model, model.unknown.weights, len(grid)
+    for k in range(chain.n_clusters[0]):
+        load_diagonals(chain, place, k)
+    here = 0
+    for i in range(size):
+        here += grid[i] < m.parameters[place.parameters + FACTOR]
+    reach = reach_of(model, chain, place, grid)
+    first, last = max(0, here - reach), min(size, here + reach)
+    weigh_some(model, chain, place, grid, first, last)
+    top, left, right = -math.inf, first, last
+    while True:
+        for i in range(left, right):
+            top = max(top, m.power[0] * weights[i] + log_prior[i])
+        if first > 0 and counts(model, place, log_prior, top, first):
+            left, right = max(0, first - reach), first
+            first = left
+        elif last < size and counts(model, place, log_prior, top, last - 1):
+            left, right = last, min(size, last + reach)
+            last = right
+        else:
+            break
+        weigh_some(model, chain, place, grid, left, right)
+    for i in range(first):
+        weights[i] = NOTHING
+    for i in range(last, size):
+        weights[i] = NOTHING
+
+
+# --- mean and weight -------------------------------------------------------------------------------------------------
+
+
+@outline
+def weigh_weight(model, chain, place, grid):
+    """Leave the log density of the data for each value of the weight of the prior mean in the weights."""
+    m, c, width, weights = model, chain, place.width, model.unknown.weights
+    degrees, weight = m.parameters[place.parameters + DEGREES], m.parameters[place.parameters + MEAN_WEIGHT]
+    products = c.scratch[vectors_at(place) + 4 * width :]
+    for g in range(len(weights)):
+        weights[g], products[g] = 0.0, 1.0
+    for k in range(c.n_clusters[0]):
+        kept, n = c.kept[c.slots[k]][place.kept :], float(c.sizes[k])
+        w, square = kept[1 + width :], 0.0
+        for i in range(width):
+            row, total = w[row_of(i) :], 0.0
+            for j in range(i + 1):
+                total += row[j] * kept[1 + j]
+            square += total * total
+        square *= (weight + n) / n * (weight + n) / n
+        square /= max(1.0 - weight * n / (weight + n) * square, 1e-15)  # by the inverse of M
+        power = 0.5 * (degrees + n)
         for g in range(len(weights)):
-            pivots[g] = max(diagonal[i] + grid[g] - square / pivots[g], 1e-12 * grid[g])
-            products[g] *= pivots[g]
-        if i % AT_A_TIME == AT_A_TIME - 1 or i == width - 1:
+            share = grid[g] / (grid[g] + n)
+            products[g] *= share
+            weights[g] -= power * log_positive(1.0 + share * n * square)
+        if k % AT_A_TIME == AT_A_TIME - 1 or k == c.n_clusters[0] - 1:
             for g in range(len(weights)):
-                weights[g] -= power * log_positive(products[g])
+                weights[g] += 0.5 * width * log_positive(products[g])
                 products[g] = 1.0
 
 
 @outline
-def weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights):
-    """Add what cluster k says of each value of a prior mean, or of the weight, to the weights."""
-    width = place.width
-    matrix, d = chain.scratch, chain.scratch[vectors_at(place) :]
-    along = d[width:]
-    n, weight, degrees = (
-        float(chain.sizes[k]),
-        weight_of(model, place),
-        model.parameters[place.parameters + DEGREES],
-    )
-    factor = factor_of(model, place)
-    for i in range(width):
-        matrix[i * width + i] += factor
-    factorise(matrix, width)
-    solve_lower(matrix, width, d)
-    squares = products = own = 0.0
-    for i in range(width):
-        squares += d[i] * d[i]
-    if role == WEIGHT:
-        for g in range(len(weights)):
-            share = grid[g] / (grid[g] + n)
-            weights[g] += 0.5 * width * log_positive(share)
-            weights[g] -= 0.5 * (degrees + n) * log_positive(1.0 + share * n * squares)
-        return
-    inverse = model.parameters[own_parameters(model, place) + PRESENT + 3 * width :]
+def weigh_mean(model, chain, place, column, grid):
+    """Leave the log density of the data for each value of the prior mean of a column in the weights.
+
+    What is kept may follow another mean.
+    """
+    m, c, width, weights = model, chain, place.width, model.unknown.weights
+    degrees, weight = m.parameters[place.parameters + DEGREES], m.parameters[place.parameters + MEAN_WEIGHT]
+    moves = c.scratch[vectors_at(place) :]
+    before, now, along = moves[width:], moves[2 * width :], moves[3 * width :]
+    inverse = m.parameters[own_vector(model, place, INVERSE) :]
+    load_mean(model, place, moves)
+    value = m.hyperparameters[number_of(model, place, MEAN) + column]
+    for g in range(len(weights)):
+        weights[g] = 0.0
     for i in range(width):
         along[i] = inverse[i * width + column] if i >= column else 0.0
-    solve_lower(matrix, width, along)
-    for i in range(width):
-        products += d[i] * along[i]
-        own += along[i] * along[i]
-    now, shrunk = model.hyperparameters[number_of(model, place, MEAN) + column], weight * n / (weight + n)
-    for g in range(len(weights)):
-        step = grid[g] - now
-        square = max(0.0, squares - 2.0 * step * products + step * step * own)
-        weights[g] -= 0.5 * (degrees + n) * log_positive(1.0 + shrunk * square)
-
-
-@outline
-def weigh_hyperparameter(model, chain, place, role, column, grid, weights):
-    """Leave the log density of the data for each value of a grid in the weights."""
-    degrees, n_clusters = model.parameters[place.parameters + DEGREES], chain.n_clusters[0]
-    for g in range(len(weights)):
-        weights[g] = 0.5 * degrees * place.width * n_clusters * log_positive(grid[g]) if role == SCALE else 0.0
-    for k in range(n_clusters):
-        take_back(model, chain, place, k)
-        if role == SCALE:
-            weigh_scale(model, chain, place, k, grid, weights)
-        else:
-            weigh_mean_or_weight(model, chain, place, k, role, column, grid, weights)
-
-
-@outline
-def keep_in_new_coordinates(model, chain, place, k, weight, factor):
-    """Change what is kept for cluster k to the coordinates of the numbers."""
-    c, width = chain, place.width
-    take_back(model, chain, place, k)
-    psi, d = c.scratch, chain.scratch[vectors_at(place) :]
-    column = d[width:]
-    kept, n = c.kept[c.slots[k]][place.kept :], float(c.sizes[k])
-    inverse = kept[1 + width :]
-    shrunk = weight * n / (weight + n)
-    for i in range(width):
-        for j in range(i + 1):
-            psi[i * width + j] = (psi[i * width + j] + shrunk * d[i] * d[j]) / factor
-        psi[i * width + i] += 1.0
-        kept[1 + i] = n / (weight + n) * d[i] / math.sqrt(factor)
-    kept[0] = factorise(psi, width)
-    for j in range(width):  # the columns of the inverse, by forward substitution
+    for k in range(c.n_clusters[0]):
+        kept, n = c.kept[c.slots[k]][place.kept :], float(c.sizes[k])
+        w = kept[1 + width :]
         for i in range(width):
-            column[i] = 1.0 if i == j else 0.0
-        solve_lower(psi, width, column)
-        for i in range(j, width):
-            inverse[row_of(i) + j] = column[i]
+            before[i] = (weight + n) / n * kept[1 + i]
+            now[i] = before[i] - moves[i]
+        of_before = of_now = of_along = before_now = before_along = now_along = 0.0
+        for i in range(width):
+            row = w[row_of(i) :]
+            a = b = e = 0.0
+            for j in range(i + 1):
+                a += row[j] * before[j]
+                b += row[j] * now[j]
+                e += row[j] * along[j]
+            of_before += a * a
+            of_now += b * b
+            of_along += e * e
+            before_now += a * b
+            before_along += a * e
+            now_along += b * e
+        # Products by the inverse of M, which is Psi less what the mean that it follows adds to it.
+        shrunk = weight * n / (weight + n)
+        more = shrunk / max(1.0 - shrunk * of_before, 1e-15)
+        squares, products = of_now + more * before_now * before_now, now_along + more * before_now * before_along
+        own, power = of_along + more * before_along * before_along, 0.5 * (degrees + n)
+        for g in range(len(weights)):
+            step = grid[g] - value
+            square = max(0.0, squares - 2.0 * step * products + step * step * own)
+            weights[g] -= power * log_positive(1.0 + shrunk * square)
+
+
+# --- what column groups are asked for --------------------------------------------------------------------------------
+
+
+@outline
+def weigh_hyperparameter(model, chain, place, role, column, grid, log_prior):
+    """Leave the log density of the data for each value of a grid in the weights."""
+    follow(model, chain, place, role != MEAN)
+    if role == SCALE:
+        weigh_scale(model, chain, place, grid, log_prior)
+    elif role == WEIGHT:
+        weigh_weight(model, chain, place, grid)
+    else:
+        weigh_mean(model, chain, place, column, grid)
 
 
 @outline
@@ -280,37 +537,46 @@ def renew_table(model, place, weight):
         row[BACK] = -1.0 / row[SHRINKAGE]
         row[NORMALISER] = row[TABLE] + 0.5 * width * log_positive(row[SHRINKAGE])
         row[MARGINAL] = row[TABLE_MARGINAL] + 0.5 * width * log_positive(weight / kappa)
-    model.parameters[place.parameters + MEAN_WEIGHT] = weight
+
+
+@outline
+def shift_points(model, place):
+    """Shift points by the present mean, unless they are; tell whether they were not. Their squares are behind them."""
+    m, width, rows = model, place.width, own_parameters(model, place) + ROWS
+    present, shifted = m.parameters[own_vector(model, place, 0) :], m.parameters[own_vector(model, place, SHIFTED) :]
+    is_old = m.parameters[rows] != len(m.unknown.raw)  # points of a grid have come
+    m.parameters[rows] = len(m.unknown.raw)
+    for i in range(width):
+        is_old |= present[i] != shifted[i]
+        shifted[i] = present[i]
+    if is_old:
+        first = m.integers[place.hyper + RAW]
+        for n in range(len(m.unknown.raw)):
+            raw, point, squares = m.unknown.raw[n][first:], m.points[n][place.plain :], 0.0
+            for j in range(width):
+                x = raw[j] - present[j]
+                point[j] = x
+                squares += x * x
+            point[width + 1] = squares
+    return is_old
 
 
 @outline
 def renew(model, chain, place):
     """Bring what is kept, the table and the points up to date."""
-    m, width, own = model, place.width, own_parameters(model, place)
-    weight, factor = weight_of(model, place), factor_of(model, place)
-    for k in range(chain.n_clusters[0]):
-        if chain.sizes[k] > 0:
-            keep_in_new_coordinates(model, chain, place, k, weight, factor)
-    if weight != m.parameters[place.parameters + MEAN_WEIGHT]:
+    m, width, own, first = model, place.width, own_parameters(model, place), place.parameters
+    follow(model, chain, place, True)
+    weight, factor = m.parameters[first + MEAN_WEIGHT], m.parameters[first + FACTOR]
+    is_old = shift_points(model, place)
+    if weight != m.parameters[own + OF_TABLE]:
         renew_table(model, place, weight)
-    m.parameters[own + FACTOR] = factor
-    for i in range(width):
-        m.parameters[own + PRESENT + i] = mean_of(model, place, i)
-    scale, first = 1.0 / math.sqrt(factor), m.integers[place.hyper + RAW]
-    mean = m.parameters[own + PRESENT :]
-    degrees = m.parameters[place.parameters + DEGREES]
-    points, raw, plain, shrinkage = m.points, m.unknown.raw, place.plain, m.table[0, place.table + SHRINKAGE]
-    for n in range(len(raw)):
-        squares = 0.0
-        for j in range(width):
-            x = scale * (raw[n, first + j] - mean[j])
-            points[n, plain + j] = x
-            squares += x * x
-        points[n, plain + width] = 1.0 + shrinkage * squares
-    normaliser = m.table[0, place.table + NORMALISER]
-    for n in range(len(m.unknown.raw)):  # a loop by itself, for vector registers
-        m.points[n, place.plain + width] = normaliser - 0.5 * (degrees + 1.0) * log_positive(
-            m.points[n, place.plain + width]
-        )
-    m.constant[0] -= 0.5 * width * math.log(factor)
-    m.constant[1] -= 0.5 * width * math.log(factor) * (len(m.log_size) - 1)
+        is_old = True
+    if not is_old and factor == m.parameters[own + OF_POINTS]:
+        return
+    m.parameters[own + OF_TABLE], m.parameters[own + OF_POINTS] = weight, factor
+    shrinkage, log_det = m.table[0, place.table + SHRINKAGE] / factor, m.parameters[first + LOG_DET]
+    alone = m.table[0, place.table + NORMALISER] - 0.5 * log_det
+    degrees = m.parameters[first + DEGREES]
+    points, at = m.points, place.plain + width
+    for n in range(len(m.unknown.raw)):
+        points[n, at] = alone - 0.5 * (degrees + 1.0) * log_positive(1.0 + shrinkage * points[n, at + 1])
