@@ -21,6 +21,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,9 +59,10 @@ FEWEST_KEPT = 800
 LEAST_ROUNDS = 600
 LATE_AFTER = 200  # rounds, after which a chain that is still far below the others begins anew, from a sequential draw
 FAR_BELOW, FAR_SDS = 30.0, 5.0  # in log density, and in standard deviations along a chain
-TRIAL, MOST_LEVELS, RARE_SWAPS = 60, 16, 0.2  # rounds of a trial of the ladder; powers are put in where swaps are rare
+HOT, MOST_HOT = 0.3, 16  # ladders go down to this power, where clusters have formed or dissolved (or have so many)
+TRIAL, MOST_LEVELS, RARE_SWAPS = 60, 20, 0.2  # rounds of a trial of the ladder; powers are put in where swaps are rare
 OF_MEAN = 10  # batches of a chain for its standard error
-FINE = {"clusters": 0.02, "together": 0.002}  # standard errors at which a reference that has settled is good enough
+FINE = {"clusters": 0.004, "together": 0.0004}  # standard errors at which a reference that has settled is good enough
 
 # Answers.
 PAIRS = 100  # of rows, drawn once for each table
@@ -68,6 +70,7 @@ LEVEL = 1.96
 FAR = 3.0
 CHANCE = 0.05  # of an answer to be off that is right
 SURE = 0.99  # that a rule which is right passes
+WIDTH = 120  # of a line
 GRADES = ("unbiased", "approximate", "unsettled")
 SCALARS = {"clusters": "number of clusters", "certainty": "mean certainty", "together": "two rows together"}
 
@@ -295,6 +298,7 @@ class Chains:
             self.ladder = choose_ladder(
                 posterior, self._step, (starts["one cluster"], starts["k-means"]), stream(SEED, 0)
             )
+            self._extend()
             self._refine(starts["sequential"])
             self._counted = np.zeros((2, len(self.ladder) - 1))
             states = [self._state(one, 1 + i) for i, one in enumerate(starts.values())]
@@ -320,6 +324,12 @@ class Chains:
             self.kept = [one[1::2] for one in self.kept]
             self.log_density = [one[1::2] for one in self.log_density]
             self._every *= 2
+
+    def _extend(self) -> None:
+        """Go further down, in steps like the last ones: chains may agree at powers that dissolve no clusters."""
+        factor = (self.ladder[-1] / self.ladder[-3]) ** 0.5 if len(self.ladder) > 2 else 0.8
+        while self.ladder[-1] > HOT and len(self.ladder) < MOST_HOT:
+            self.ladder = np.append(self.ladder, self.ladder[-1] * min(factor, 0.9))
 
     def _refine(self, start: Beginning) -> None:
         """Put powers in between where neighbours seldom exchange their partitions, by short trials."""
@@ -537,6 +547,8 @@ class Judged(NamedTuple):
     ----------
     z : dict
         Differences of the three numbers in standard errors, those of both together.
+    of_reference : float
+        Share of the variance of these differences that is the reference's, on average over the three.
     limit : float
         What Student's t allows in place of 1.96, with as many replicates or chains.
     difference, reference : dict
@@ -545,6 +557,7 @@ class Judged(NamedTuple):
     """
 
     z: dict[str, float]
+    of_reference: float
     limit: float
     difference: dict[str, float]
     reference: dict[str, Value]
@@ -557,6 +570,11 @@ def standard(difference: Any, *errors: Any) -> Any:
     """Return differences in standard errors: 0 where there is neither."""
     error = np.sqrt(sum(np.square(one) for one in errors))
     return np.where(np.abs(difference) < 1e-9, 0.0, difference / np.maximum(error, 1e-12))
+
+
+def _share(of_reference: float, of_answer: float) -> float:
+    both = of_reference**2 + of_answer**2
+    return of_reference**2 / both if both else 0.0
 
 
 def judge(r: Reference, answer: dict[str, Any]) -> Judged:
@@ -584,6 +602,7 @@ def judge(r: Reference, answer: dict[str, Any]) -> Judged:
     in_pairs = (r.labels[:, :, first] == r.labels[:, :, second]).astype(float)
     return Judged(
         z,
+        float(np.mean([_share(values[which].stderr, answer["stderr"][which]) for which in SCALARS])),
         float(stdtrit(answer["replicates"] - 1, 0.975)),
         difference,
         values,
@@ -618,7 +637,7 @@ together, by the rules by which the package compares chains. Where they do not, 
 probability that two rows drawn at random are together. A number is *off* if it differs from the reference by more than
 {level} standard errors, those of the answer (between its replicates, or chains) and of the reference together. Of
 answers that are right 1 in 20 is off by chance. So many of *n* are allowed as a binomial distribution with 1/20 does
-not exceed in 99 of 100 cases.
+not exceed in 99 of 100 cases, which holds if the error of the reference is small beside that of the answers.
 
 **Two halves.** Tables were dealt out in turn, in the order of a list that was fixed beforehand. On the first half the
 rule of grades may be changed; the second half judges it.
@@ -630,7 +649,7 @@ OF_TABLES = [
 ]  # fmt: skip
 OF_ANSWERS = [
     "table", "grade", "answers", *SCALARS.values(), "Student", f"beyond {FAR:.0f}", "probabilities off",
-    "CPU seconds",
+    "reference's part", "CPU seconds",
 ]  # fmt: skip
 
 
@@ -667,6 +686,7 @@ def cells_of(found: Counted, answers: list[dict[str, Any]]) -> list[Any]:
         found.by_student,
         sum(found.off(which, FAR) for which in SCALARS),
         " / ".join(f"{100 * one:.0f} %" for one in finer),
+        f"{100 * np.mean([one.of_reference for one in found.judged]):.0f} %",
         f"{np.mean([one['seconds'] for one in answers]):.0f}",
     ]
 
@@ -709,10 +729,15 @@ def write_page(folder: Path, path: Path) -> None:
                 details.append([name if r.is_settled else f"{name} *", grade, count, *cells_of(found, these)])
         lines += [f"## The {half} half", "", *table_lines(OF_TABLES, rows)]
         lines += [
-            "How many numbers are off. *Student*: all three numbers together, where the limit is not 1.96 but what "
-            "Student's t allows with so few replicates, or chains. *Beyond 3*: all three, by more than three standard "
-            "errors. *Probabilities off*: by more than 1.96, of numbers of clusters / of 100 pairs of rows / of "
-            "certainties of rows. A star: the reference has not settled, so that its standard errors are too small.",
+            *wrap(
+                "How many numbers are off. *Student*: all three numbers together, where the limit is not 1.96 but what "
+                "Student's t allows with so few replicates, or chains. *Beyond 3*: all three, by more than three "
+                "standard errors. *Probabilities off*: by more than 1.96, of numbers of clusters / of 100 pairs of rows / of "
+                "certainties of rows. *Reference's part*: of the variance of a difference; where it is not small, all "
+                "answers to a table may be off together, by chance. A star: the reference has not settled, so that its "
+                "standard errors are too small.",
+                WIDTH,
+            ),
             "",
             *table_lines(OF_ANSWERS, details),
         ]
@@ -724,16 +749,19 @@ def write_page(folder: Path, path: Path) -> None:
             most = allowed(count)
             verdict = "as it should be" if all(found.off(which) <= most for which in SCALARS) else "MORE THAN ALLOWED"
             lines += [
-                f"**{grade.capitalize()}**, compared with references that have settled: of {count} answers are off "
-                f"{said}. Allowed are {most} each: {verdict}.",
+                *wrap(
+                    f"**{grade.capitalize()}**, compared with references that have settled: of {count} answers are off "
+                    f"{said}. Allowed are {most} each: {verdict}.",
+                    WIDTH,
+                ),
                 "",
             ]
         lines += [
-            f"Called unbiased where the reference has not settled: {', '.join(wrong) if wrong else 'none'}.",
+            f"Called unbiased where the reference has not settled: {'; '.join(wrong) if wrong else 'none'}.",
             "",
         ]
     if absent:
-        lines += [f"Without a reference, and not judged: {', '.join(absent)}.", ""]
+        lines += wrap(f"Without a reference, and not judged: {'; '.join(absent)}.", WIDTH)
     PAGE.write_text("\n".join(lines).rstrip() + "\n")
 
 
