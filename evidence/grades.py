@@ -732,8 +732,8 @@ def write_page(folder: Path, path: Path) -> None:
             *wrap(
                 "How many numbers are off. *Student*: all three numbers together, where the limit is not 1.96 but what "
                 "Student's t allows with so few replicates, or chains. *Beyond 3*: all three, by more than three "
-                "standard errors. *Probabilities off*: by more than 1.96, of numbers of clusters / of 100 pairs of rows / of "
-                "certainties of rows. *Reference's part*: of the variance of a difference; where it is not small, all "
+                "standard errors. *Probabilities off*: by more than 1.96, of numbers of clusters / of 100 pairs of rows / "
+                "of certainties of rows. *Reference's part*: of the variance of a difference; where it is not small, all "
                 "answers to a table may be off together, by chance. A star: the reference has not settled, so that its "
                 "standard errors are too small.",
                 WIDTH,
