@@ -25,7 +25,7 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import fdtri, stdtrit
 from scipy.stats import binom
 
 import copartition as cp
@@ -62,6 +62,7 @@ FAR_BELOW, FAR_SDS = 30.0, 5.0  # in log density, and in standard deviations alo
 HOT, MOST_HOT = 0.3, 16  # ladders go down to this power, where clusters have formed or dissolved (or have so many)
 TRIAL, MOST_LEVELS, RARE_SWAPS = 60, 20, 0.2  # rounds of a trial of the ladder; powers are put in where swaps are rare
 OF_MEAN = 10  # batches of a chain for its standard error
+MATTERS = {"clusters": 0.2, "together": 0.005}  # standard deviations between chains that are no longer small
 FINE = {"clusters": 0.004, "together": 0.0004}  # standard errors at which a reference that has settled is good enough
 
 # Answers.
@@ -239,11 +240,27 @@ def value_of(values: np.ndarray) -> Value:
 
     Its standard error is the larger one of two: that of batches along the chains, and that between the chains.
     """
+    along, between = errors_of(values)
+    return Value(float(values.mean()), max(along, between), values.mean(axis=1))
+
+
+def errors_of(values: np.ndarray) -> tuple[float, float]:
+    """Return the standard error of the mean by batches along the chains, and by the chains."""
     count, length = values.shape
-    means = values.mean(axis=1)
     batches = values[:, : length // OF_MEAN * OF_MEAN].reshape(count, OF_MEAN, -1).mean(axis=2)
     along = np.sqrt(batches.var(axis=1, ddof=1).mean() / OF_MEAN / count)
-    return Value(float(means.mean()), float(max(along, means.std(ddof=1) / np.sqrt(count))), means)
+    return float(along), float(values.mean(axis=1).std(ddof=1) / np.sqrt(count))
+
+
+def differ(values: np.ndarray, matters: float) -> bool:
+    """Tell whether chains differ by enough to matter, and by more than chance makes of it once in a hundred times.
+
+    Chance is what batches along the chains let expect.
+    """
+    along, between = errors_of(values)
+    count = len(values)
+    limit = np.sqrt(fdtri(count - 1, count * (OF_MEAN - 1), SURE))
+    return between > limit * along and between * np.sqrt(count) > matters
 
 
 def together_in(labels: np.ndarray) -> float:
@@ -261,8 +278,14 @@ def gap_of(labels: np.ndarray) -> float:
 
 
 def has_settled(labels: np.ndarray) -> bool:
-    """Tell whether chains (chains, partitions, rows) agree, by the rules of `cp.cluster` and of `cp.find_modes`."""
-    if gap_of(labels) > 0.0:
+    """Tell whether chains (chains, partitions, rows) agree.
+
+    By the rules of `cp.cluster` and of `cp.find_modes`, and by F in numbers of clusters and in how many pairs they
+    join: these rules were made for less work, and let pass what a reference must not have.
+    """
+    together = np.array([[together_in(row) for row in chain] for chain in labels.astype(np.int64)])
+    values = {"clusters": labels.max(axis=2) + 1.0, "together": together}
+    if gap_of(labels) > 0.0 or any(differ(values[which], MATTERS[which]) for which in values):
         return False
     places = places_looked_at(labels.shape[2])
     nothing = np.zeros(labels.shape[:2])
@@ -630,7 +653,9 @@ beside each of them there are chains whose target is flatter, down to one at whi
 together ([how](modes.md)). A chain that is hopelessly far from the others after 600 sweeps begins anew, from a
 sequential draw. The second half counts. They are of the model that `cp.cluster` chooses with seed {choice};
 answers with another model are counted apart. A reference has *settled* if its four chains agree on which rows are
-together, by the rules by which the package compares chains. Where they do not, nobody here knows the right answer, and
+together, by the rules by which the package compares chains, and do not differ, beyond what chance makes once in 100
+times, in how many clusters they have or how many pairs of rows they join (standard deviations between chains of less
+than 0.2 clusters and 0.005 of all pairs do not matter). Where they differ nobody here knows the right answer, and
 *unbiased* is counted as wrong.
 
 **Judging.** Three numbers of every answer: the mean number of clusters, the mean certainty of the rows, and the
@@ -642,6 +667,14 @@ not exceed in 99 of 100 cases, which holds if the error of the reference is smal
 **Two halves.** Tables were dealt out in turn, in the order of a list that was fixed beforehand. On the first half the
 rule of grades may be changed; the second half judges it.
 """
+
+OFF = (
+    "How many numbers are off. *Student*: all three numbers together, where the limit is not 1.96 but what Student's t "
+    "allows with so few replicates, or chains. *Beyond 3*: all three, by more than three standard errors. "
+    "*Probabilities off*: by more than 1.96, of numbers of clusters / of 100 pairs of rows / of certainties of rows. "
+    "*Reference's part*: of the variance of a difference; where it is not small, all answers to a table may be off "
+    "together, by chance. A star: the reference has not settled, so that its standard errors are too small."
+)
 
 OF_TABLES = [
     "table", "rows x columns", "reference", "clusters: mean", "mean of each chain", "CPU seconds", "unbiased",
@@ -729,15 +762,7 @@ def write_page(folder: Path, path: Path) -> None:
                 details.append([name if r.is_settled else f"{name} *", grade, count, *cells_of(found, these)])
         lines += [f"## The {half} half", "", *table_lines(OF_TABLES, rows)]
         lines += [
-            *wrap(
-                "How many numbers are off. *Student*: all three numbers together, where the limit is not 1.96 but what "
-                "Student's t allows with so few replicates, or chains. *Beyond 3*: all three, by more than three "
-                "standard errors. *Probabilities off*: by more than 1.96, of numbers of clusters / of 100 pairs of rows / "
-                "of certainties of rows. *Reference's part*: of the variance of a difference; where it is not small, all "
-                "answers to a table may be off together, by chance. A star: the reference has not settled, so that its "
-                "standard errors are too small.",
-                WIDTH,
-            ),
+            *wrap(OFF, WIDTH),
             "",
             *table_lines(OF_ANSWERS, details),
         ]
