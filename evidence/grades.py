@@ -433,7 +433,7 @@ def make_reference(folder: Path, name: str, seconds: float) -> None:
         return
     chains = Chains(chosen_model(tables()[name]), path)
     looked = 0
-    while chains.seconds < seconds:
+    while chains.seconds < seconds or not chains.rounds:
         chains.turn()
         if chains.rounds >= max(LEAST_ROUNDS, 1.2 * looked):
             looked = chains.rounds
