@@ -16,7 +16,7 @@ from copartition.clustering import call, chains, model, pairs, work
 from copartition.clustering.model import component_for
 from copartition.clustering.reading import Reading, grade_of, own_share, settled
 from copartition.datasets.kinds import recognise
-from copartition.diagnostics.modes import not_arrived
+from copartition.diagnostics.checks import numbers_differ
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.workers import Where
 
@@ -183,30 +183,25 @@ def test_pairs_that_cannot_be_afforded_leave_an_approximate_answer():
     assert len(np.unique(c.draws.replicate)) == chains.CHAINS
 
 
-def test_where_chains_disagree_guided_ones_may_certify(monkeypatch):
-    """Chains of the usual step are said to disagree; guided chains and their pairs are real."""
-    monkeypatch.setattr(chains.OrdinaryChains, "agree", property(lambda self: self._pieces >= chains.SECOND))
-    some = EASY[10:40]
-    c = cp.cluster(some, seed=1, effort=0.15)
+def test_chains_are_as_long_as_slow_pairs_ask_for(monkeypatch):
+    """Chains that agree after a few steps may not have moved yet: pairs tell how long that takes."""
+    monkeypatch.setattr(pairs.Pairs, "slowest", property(lambda self: 300))
+    c = cp.cluster(EASY, "diagonal", seed=1, effort=0.1)
     assert c.grade == "unbiased"
-    assert "the answer rests on these moves" in c.reason
-    made_by = c.draws.run.made_by
-    assert made_by["step"]["guided"]
-    assert made_by["guides"]
-    assert made_by["settings"]["lag"] >= 300
-    usual = cp.cluster(cp.Mixture(some, c.posterior.component), seed=2, effort=LITTLE)
-    error = np.hypot(c.n_clusters_stderr[2], usual.n_clusters_stderr[2])
-    assert abs(c.n_clusters[2] - usual.n_clusters[2]) < 4 * error
-    assert set(c.labels[:15]).isdisjoint(c.labels[15:])
-    little = cp.cluster(some, seed=1, effort=0.005)  # too little for guided pairs
-    assert little.grade == "approximate"
-    assert "they agreed late" in little.reason
-    # Where guided chains stay far below the others, their pairs certify nothing.
-    monkeypatch.setattr(chains, "_log_density", lambda target, labels, values: 0.0)
-    monkeypatch.setattr(call, "not_arrived", lambda here, others: not_arrived(here - 40.0, others))
-    below = cp.cluster(some, seed=1, effort=0.15)
-    assert below.grade == "approximate"
-    assert below.work["pairs"] == 0
+    assert c.work["steps"] >= call.LENGTHS * 300
+    assert c.draws.run.made_by["settings"]["burn_in"] == pairs.SAFETY * 300
+    monkeypatch.setattr(pairs.Pairs, "slowest", property(lambda self: 10**6))
+    assert cp.cluster(EASY, "diagonal", seed=1, effort=LITTLE).grade == "approximate"
+
+
+def test_numbers_of_clusters_that_differ_are_a_disagreement():
+    """Thirty clusters and forty: no two points are together often, so that co-clustering says little."""
+    rng = np.random.default_rng(1)
+    numbers = np.array([[31.0], [38.0], [33.0], [41.0]]) + rng.normal(0.0, 0.5, (4, 4))
+    assert numbers_differ(numbers)
+    assert not numbers_differ(33.0 + rng.normal(0.0, 0.5, (4, 4)))
+    assert not numbers_differ(numbers + 1000.0)  # too little to matter
+    assert not numbers_differ(33.0 + rng.normal(0.0, 5.0, (4, 4)))  # by chance
 
 
 def test_wide_tables_have_no_chain_that_begins_with_single_rows():
@@ -339,7 +334,7 @@ def test_an_interrupted_run_gives_the_answer_so_far(monkeypatch):
     def stop(*arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(call, "certify", stop)
+    monkeypatch.setattr(call, "Pairs", stop)
     c = cp.cluster(EASY, component="diagonal", seed=1, effort=LITTLE)
     assert c.work["interrupted"]
     assert c.grade == "approximate"

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-from copartition.chains.step import Step
 from copartition.clustering.answer import Clustering
-from copartition.clustering.chains import SECOND, OrdinaryChains
+from copartition.clustering.chains import OrdinaryChains
 from copartition.clustering.model import (
     NAMED,
     Score,
@@ -24,12 +22,11 @@ from copartition.clustering.model import (
     table_of,
     why_singular,
 )
-from copartition.clustering.pairs import Certificate, certify
-from copartition.clustering.reading import Reading, answer_of
-from copartition.clustering.work import FULL_EFFORT, Budget, Cost
+from copartition.clustering.pairs import Certificate, Pairs
+from copartition.clustering.reading import answer_of
+from copartition.clustering.work import FULL_EFFORT, Budget
 from copartition.datasets.kinds import Kinds, recognise
 from copartition.diagnostics.consensus import check_loss
-from copartition.diagnostics.modes import not_arrived
 from copartition.runs.defaults import bind, read_step
 from copartition.runs.progress import bar_for
 from copartition.runs.workers import Where, lasting
@@ -39,8 +36,7 @@ from copartition.targets.network import BlockModel
 from copartition.validation import flag, integer, positive_number, shorten
 
 CHAINS_SHARE = 0.35  # of all work, for chains before pairs
-SWEEPS_OF_GUIDES = 3_200  # of one chain, all in all
-SWEEPS_OF_PAIRS = 30_000  # that must be affordable besides: 4 chains, 12 pairs of a pilot, and 16 replicates
+LENGTHS = 4  # chains are as many times as long as the slowest of the first pairs took to meet
 SHOWN = 1000  # parts of the work that a bar tells apart
 LEAST_EFFORT, MOST_EFFORT = 1e-3, 1e6
 
@@ -186,40 +182,16 @@ def _cluster(asked: Question, loss: str, effort: float, budget: Budget, where: W
             certificate = Certificate(None, None, "they agreed late, with no work left for pairs of coupled chains")
             if chains.agree:
                 init = "sequential" if isinstance(target, Mixture) else target.default_start
-                certificate = certify(target, step, init, reading.to_certify, budget, where, effort)
-            if certificate.why and (found := _guided(asked, step, reading, budget, where, effort)) is not None:
-                certificate = found[1]
-                reading = reading if certificate.why else found[0]
+                pairs = Pairs(target, step, init, chains.mean_n_clusters, budget, where)
+                if chains.follow_as_long_as(LENGTHS * pairs.slowest, budget):
+                    reading = answer_of(asked, chains, loss, where.seed)
+                certificate = pairs.certify(reading.to_certify, effort)
             if certificate.why:
                 chains.follow(budget, budget.left, to_the_end=True)
                 reading = answer_of(asked, chains, loss, where.seed)
         except KeyboardInterrupt:
             was_interrupted = True
     return reading.graded(certificate, budget, effort, was_interrupted)
-
-
-def _guided(
-    asked: Question, step: Step, usual: Reading, budget: Budget, where: Where, effort: float
-) -> tuple[Reading, Certificate] | None:
-    """Return the answer of chains whose split-merge moves are guided, and whether such pairs certify it.
-
-    Chains of the usual step disagree, or pairs of them do not meet. None where guided chains disagree as well, or stay
-    far below the others: pairs may meet there, and be wrong together; or where there is no work left.
-    """
-    target = asked.posterior
-    if not step.split_merge or target.hooks.in_place:
-        return None
-    a_step = Cost(target).of_step(usual.chains.mean_n_clusters)
-    if (SWEEPS_OF_GUIDES + SWEEPS_OF_PAIRS) * a_step > budget.left:
-        return None
-    budget.spend(SWEEPS_OF_GUIDES * a_step, "guides of moves")
-    guided = replace(step, guided=True)
-    chains = OrdinaryChains(target, bind(target, guided), where, SECOND)
-    chains.follow(budget, CHAINS_SHARE * budget.left)
-    reading = answer_of(asked, chains, usual.loss, where.seed)
-    if not chains.agree or not_arrived(chains.log_densities, usual.chains.log_densities).any():
-        return None
-    return reading, certify(target, guided, "sequential", reading.to_certify, budget, where, effort)
 
 
 # --- what is clustered -----------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from copartition.core.room import empty_chain, widths_of
 from copartition.core.starts import begin_at
 from copartition.core.state import Chain
 from copartition.core.steps import begin_chain, make_steps, renew_model
-from copartition.diagnostics.checks import BATCHES, gap_between
+from copartition.diagnostics.checks import BATCHES, gap_between, numbers_differ, spread_between
 from copartition.diagnostics.modes import not_arrived, shares_together
 from copartition.results.kept import narrow
 from copartition.runs.checks import dispersed_starts
@@ -44,7 +44,6 @@ MANY_POINTS, MANY_COLUMNS = 2_000, 8  # from which on a start from single points
 LOOKED_AT = 100  # points between which starts are compared
 LAST = 8  # draws of a chain whose log density is looked at
 PIECE = 1.5e9  # work between two looks at the clock
-SECOND = 1 << 20  # number of the first piece of chains that are followed after others
 PART = int.from_bytes(b"ordinary", "big")  # of the key of random streams
 
 
@@ -154,16 +153,14 @@ class OrdinaryChains:
     target : Target
     step : BoundStep
     where : Where
-    first_piece : int
-        `SECOND` for chains that are followed after others, so that they draw no random numbers of these.
     """
 
-    def __init__(self, target: Target, step: BoundStep, where: Where, first_piece: int = 0) -> None:
+    def __init__(self, target: Target, step: BoundStep, where: Where) -> None:
         self._target, self._step, self._where = target, step, where
         self._begins: list[Beginning | State]
         self.starts, self._begins = _starts_of(target)
         self._cost = Cost(target)
-        self._pieces = first_piece
+        self._pieces = 0
         self.steps = 0
         self.seen: Followed | None = None
         self.arrived = np.full(CHAINS, True)
@@ -180,6 +177,14 @@ class OrdinaryChains:
                 if is_enough or affordable < max(FIRST_STEPS, self.steps // 4):
                     return
             self._stretch(length, budget)
+
+    def follow_as_long_as(self, steps: int, budget: Budget) -> bool:
+        """Go on to so many steps, if that takes no more than half of the work left; tell whether chains went on."""
+        missing = steps - self.steps
+        if missing <= 0 or CHAINS * missing * self._cost.of_step(self._mean_of_all) > 0.5 * budget.left:
+            return False
+        self._stretch(max(missing, self.steps), budget)
+        return True
 
     def _stretch(self, length: int, budget: Budget) -> None:
         """Run a stretch, in pieces that take a second or so."""
@@ -226,10 +231,20 @@ class OrdinaryChains:
     def gap(self) -> float:
         """How far chains are apart: root mean square difference between chains of how often two points are together.
 
-        0 where they differ by no more than chance makes of it, or by too little to matter.
+        0 where neither that nor numbers of clusters differ by more than chance makes of it, and by enough to matter.
         """
         places = places_looked_at(self._target.n_points)
-        return gap_between(self.together(places)) if len(places) > 1 else 0.0
+        if len(places) < 2:
+            return 0.0
+        together = self.together(places)
+        return spread_between(together) if numbers_differ(self._numbers) else gap_between(together)
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """Numbers of clusters of chains that have arrived, in batches (chains, batches)."""
+        numbers = self.arrivals.n_clusters
+        draws = numbers.shape[1] // BATCHES * BATCHES
+        return numbers[:, -draws:].reshape(len(numbers), BATCHES, -1).mean(axis=2)
 
     def together(self, places: np.ndarray) -> np.ndarray:
         """Return how often points are together in chains that have arrived, in batches (chains, batches, pairs)."""

@@ -2,8 +2,7 @@
 
 A few pairs tell how long chains take to meet. If all of them meet within what the work allows, replicates follow, with
 a burn-in of twice what the slowest took, so that hardly any needs a correction: first a few, then as many as the
-precision calls for. Where split-merge moves are guided, because chains got stuck in different modes, lags and burn-ins
-are longer: pairs might meet soon in a mode that hardly counts.
+precision calls for.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from copartition.targets.base import Target
 
 PILOT, FEW_PAIRS = 12, 4  # pairs of the pilot; where points are many
 PILOT_SHARE = 0.25  # of all work, that a pilot may take
-LAG, SHORT_LAG, LAG_BETWEEN_MODES = 50, 20, 300
+LAG, SHORT_LAG = 50, 20
 LEAST_COUPLED = 30  # coupled sweeps that must be affordable for a pilot to be worth it
 LONGEST = 20_000  # coupled sweeps of a pair of the pilot, however much work there is
 LEAST_BURN_IN = 20
@@ -68,91 +67,113 @@ class Answer(NamedTuple):
         The clustering that probabilities are about.
     most_clusters : int
         Up to which number of clusters probabilities are told.
-    mean_n_clusters : float
-        For what chains cost.
     model, look : findings
         What is already known, for the findings of the run.
     """
 
     labels: np.ndarray
     most_clusters: int
-    mean_n_clusters: float
     model: list[Finding]
     look: Finding | None
 
 
-def certify(
-    target: Target, step: Step, init: str, answer: Answer, budget: Budget, where: Where, effort: float
-) -> Certificate:
-    """Run pairs, as far as the work goes.
+class Pairs:
+    """Pairs of coupled chains of a target: the first few are run here.
 
     Parameters
     ----------
     target, step, init
         Resolved: what chains do, and where they start.
-    answer : Answer
+    mean_n_clusters : float
+        For what chains cost.
     budget : Budget
     where : Where
-    effort : float
-        The precision gets better with its square root.
     """
-    a_step = Cost(target).of_step(answer.mean_n_clusters)
-    pilot = _pilot(target, step, init, a_step, budget, where)
-    if pilot is None:
-        return Certificate(None, None, "pairs of coupled chains take more work than there is")
-    coupled = pilot.meeting_times - pilot.lag
-    if pilot.censored:
-        unmet = f"{pilot.censored} of {len(coupled)} pairs of coupled chains"
-        return Certificate(pilot, None, f"{unmet} did not meet within {pilot.max_sweeps:,} sweeps")
-    least = LAG_BETWEEN_MODES if step.guided else LEAST_BURN_IN
-    burn_in = max(least, SAFETY * int(coupled.max()))
-    left, most, horizon = SPARE * budget.left, 0.0, burn_in
-    for burn_ins in (HORIZON, SHORT_HORIZON):
-        horizon = int(burn_ins * burn_in)
-        of_replicate = a_step * (burn_in + COUPLED * coupled.mean() + horizon)
-        most = left // of_replicate
-        if most >= FEWEST_CERTIFY:
-            break
-    if most < FEWEST_CERTIFY:
-        return Certificate(
-            pilot, None, f"{FEWEST_CERTIFY} replicates with a burn-in of {burn_in:,} sweeps take too much work"
+
+    def __init__(
+        self, target: Target, step: Step, init: str, mean_n_clusters: float, budget: Budget, where: Where
+    ) -> None:
+        self._target, self._step, self._init = target, step, init
+        self._budget, self._where = budget, where
+        self._a_step = Cost(target).of_step(mean_n_clusters)
+        self.pilot = self._first()
+
+    @property
+    def slowest(self) -> int:
+        """How many coupled sweeps the slowest of the first pairs took; 0 if there are none, or some have not met."""
+        if self.pilot is None or self.pilot.censored:
+            return 0
+        return int((self.pilot.meeting_times - self.pilot.lag).max())
+
+    def _first(self) -> MeetingTimes | None:
+        """Run a few pairs until they meet; None if that takes too much work."""
+        for count, lag in ((PILOT, LAG), (FEW_PAIRS, SHORT_LAG)):
+            work = min(PILOT_SHARE * self._budget.total, 0.5 * self._budget.left)
+            coupled = int(min((work / (count * self._a_step) - lag) / COUPLED, LONGEST))
+            if coupled >= LEAST_COUPLED:
+                break
+        else:
+            return None
+        m = meeting_times(
+            self._target,
+            replicates=count,
+            step=self._step,
+            lag=lag,
+            init=self._init,
+            max_sweeps=lag + coupled,
+            trace=True,
+            seed=seed_of(self._where.seed, PART),  # nothing that replicates draw
+            executor=self._where.executor,
         )
-    cap = horizon + int(max(burn_in, left / (4 * COUPLED * a_step)))
-    choice = Choice(check_settings(burn_in, horizon, burn_in, cap), step, init, answer.look, answer.model)
-    functionals = [memberships(answer.labels), n_clusters(answer.most_clusters)]
-    job = replace(make_job(target, functionals, choice, where.seed), keeps=PER_REPLICATE)
-    rule = UntilPrecise(
-        stderr=PRECISION / np.sqrt(effort), relative=None, most=int(most), first=min(FIRST_ROUND, int(most))
-    )
+        work = self._a_step * float((m.lag + COUPLED * (m.meeting_times - m.lag)).sum())
+        self._budget.spend(work, "first pairs of chains")
+        return m
 
-    def tell(done: int, total: int, mean: np.ndarray, stderr: np.ndarray) -> None:
-        budget.show(done * of_replicate, f"pairs of chains: {done} of {total}")
+    def certify(self, answer: Answer, effort: float) -> Certificate:
+        """Run replicates, as far as the work goes.
 
-    run = run_until(rule, job, choice, executor=where.executor, progress=tell)
-    budget.spend(len(run.met) * of_replicate, "pairs of chains")  # at once: the same sum in whatever order they end
-    unmet = f"{run.censored} of {len(run.met)} replicates did not meet within {cap:,} sweeps" if run.censored else ""
-    return Certificate(pilot, WeightedPartitions(run, target), unmet)
+        Parameters
+        ----------
+        answer : Answer
+        effort : float
+            The precision gets better with its square root.
+        """
+        pilot, a_step, budget = self.pilot, self._a_step, self._budget
+        if pilot is None:
+            return Certificate(None, None, "pairs of coupled chains take more work than there is")
+        coupled = pilot.meeting_times - pilot.lag
+        if pilot.censored:
+            unmet = f"{pilot.censored} of {len(coupled)} pairs of coupled chains"
+            return Certificate(pilot, None, f"{unmet} did not meet within {pilot.max_sweeps:,} sweeps")
+        burn_in = max(LEAST_BURN_IN, SAFETY * self.slowest)
+        left, most, horizon = SPARE * budget.left, 0.0, burn_in
+        for burn_ins in (HORIZON, SHORT_HORIZON):
+            horizon = int(burn_ins * burn_in)
+            of_replicate = a_step * (burn_in + COUPLED * coupled.mean() + horizon)
+            most = left // of_replicate
+            if most >= FEWEST_CERTIFY:
+                break
+        if most < FEWEST_CERTIFY:
+            return Certificate(
+                pilot, None, f"{FEWEST_CERTIFY} replicates with a burn-in of {burn_in:,} sweeps take too much work"
+            )
+        cap = horizon + int(max(burn_in, left / (4 * COUPLED * a_step)))
+        choice = Choice(
+            check_settings(burn_in, horizon, burn_in, cap), self._step, self._init, answer.look, answer.model
+        )
+        functionals = [memberships(answer.labels), n_clusters(answer.most_clusters)]
+        job = replace(make_job(self._target, functionals, choice, self._where.seed), keeps=PER_REPLICATE)
+        rule = UntilPrecise(
+            stderr=PRECISION / np.sqrt(effort), relative=None, most=int(most), first=min(FIRST_ROUND, int(most))
+        )
 
+        def tell(done: int, total: int, mean: np.ndarray, stderr: np.ndarray) -> None:
+            budget.show(done * of_replicate, f"pairs of chains: {done} of {total}")
 
-def _pilot(target: Target, step: Step, init: str, a_step: float, budget: Budget, where: Where) -> MeetingTimes | None:
-    """Run a few pairs until they meet; None if that takes too much work."""
-    for count, lag in ((PILOT, LAG_BETWEEN_MODES),) if step.guided else ((PILOT, LAG), (FEW_PAIRS, SHORT_LAG)):
-        work = min(PILOT_SHARE * budget.total, 0.5 * budget.left)
-        coupled = int(min((work / (count * a_step) - lag) / COUPLED, LONGEST))
-        if coupled >= LEAST_COUPLED:
-            break
-    else:
-        return None
-    m = meeting_times(
-        target,
-        replicates=count,
-        step=step,
-        lag=lag,
-        init=init,
-        max_sweeps=lag + coupled,
-        trace=True,
-        seed=seed_of(where.seed, PART),  # nothing that replicates draw
-        executor=where.executor,
-    )
-    budget.spend(a_step * float((m.lag + COUPLED * (m.meeting_times - m.lag)).sum()), "first pairs of chains")
-    return m
+        run = run_until(rule, job, choice, executor=self._where.executor, progress=tell)
+        # At once: the same sum in whatever order they end.
+        budget.spend(len(run.met) * of_replicate, "pairs of chains")
+        unmet = (
+            f"{run.censored} of {len(run.met)} replicates did not meet within {cap:,} sweeps" if run.censored else ""
+        )
+        return Certificate(pilot, WeightedPartitions(run, self._target), unmet)

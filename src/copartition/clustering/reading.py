@@ -65,9 +65,7 @@ class Grade(NamedTuple):
     reason: str
 
 
-def grade_of(
-    n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not: str, are_guided: bool = False
-) -> Grade:
+def grade_of(n_chains: int, steps: int, disagreement: str, n_pairs: int, why_not: str) -> Grade:
     """Return the grade of an answer.
 
     Parameters
@@ -80,8 +78,6 @@ def grade_of(
         Replicates from pairs; 0 if these are no part of the answer.
     why_not : str
         Why there are none.
-    are_guided : bool
-        Whether their split-merge moves are, because chains of the usual step disagree.
     """
     if disagreement:
         return Grade(
@@ -93,8 +89,7 @@ def grade_of(
         return Grade(
             "unbiased",
             f"All {n_pairs} pairs of coupled chains met, so no bias is left from stopping chains too soon, and the "
-            "standard errors are the whole Monte Carlo error. Chains from other starts agree."
-            + (f" {GUIDED}" if are_guided else ""),
+            "standard errors are the whole Monte Carlo error. Chains from other starts agree.",
         )
     return Grade(
         "approximate",
@@ -103,10 +98,6 @@ def grade_of(
     )
 
 
-GUIDED = (
-    "Chains of the usual step stay in different modes, so these make guided split-merge moves, which get from one to "
-    "another: the answer rests on these moves."
-)
 UNDECIDED = 0.5  # certainty below which a row is
 MORE_CLUSTERS = 5  # than any chain has seen, up to which probabilities are told
 DISPUTED = 0.5  # difference between chains of how surely a row is in its cluster
@@ -157,8 +148,7 @@ class Reading:
     @property
     def to_certify(self) -> Answer:
         """What pairs are to certify."""
-        most, mean = most_clusters_of(self.draws), self.chains.mean_n_clusters
-        return Answer(self.labels, most, mean, self.misfits, self.look)
+        return Answer(self.labels, most_clusters_of(self.draws), self.misfits, self.look)
 
     @property
     def look(self) -> Finding | None:
@@ -206,8 +196,7 @@ class Reading:
         why = "the run was interrupted" if was_interrupted else certificate.why
         pilot = certificate.pilot
         disagreement = self._disagreement(gap, pairs is not None) or self._pairs_apart(pilot)
-        are_guided = pairs is not None and bool(pairs.run.made_by["step"]["guided"])
-        grade = grade_of(n_chains, self.chains.steps, disagreement, count, why, are_guided)
+        grade = grade_of(n_chains, self.chains.steps, disagreement, count, why)
         if n_chains < CHAINS and not disagreement:
             grade = grade._replace(reason=f"{grade.reason} One chain was left out: see A LATE CHAIN.")
         n_pairs = 0 if certificate.draws is None else len(certificate.draws.run.met)

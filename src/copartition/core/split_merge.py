@@ -93,7 +93,7 @@ def begin_sides(model, hooks, sides, i, j):
     return gain
 
 
-@inner
+@outline
 def count_together(room, n, side):
     """Count point n among those of a side, in its clusters of all guides."""
     guides, together = room.guides, room.together

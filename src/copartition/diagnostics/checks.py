@@ -46,6 +46,7 @@ BATCHES = 4  # of the second half of a chain
 FALSE_ALARM = 1e-4
 MATTERS = 0.5
 SHARE_MATTERS = 0.035
+NUMBER_MATTERS = 0.05  # of the number of clusters
 NEGLIGIBLE = 1e-9  # relative to a mean, which matters never
 
 
@@ -109,9 +110,24 @@ def gap_between(together: np.ndarray) -> float:
     ----------
     together : array (chains, batches, pairs)
     """
-    if not _disagree(together, SHARE_MATTERS):
-        return 0.0
+    return spread_between(together) if _disagree(together, SHARE_MATTERS) else 0.0
+
+
+def spread_between(together: np.ndarray) -> float:
+    """Return the root mean square, over pairs of points, of the standard deviation between chains."""
     return float(np.sqrt(together.mean(axis=1).var(axis=0, ddof=1).mean()))
+
+
+def numbers_differ(numbers: np.ndarray) -> bool:
+    """Tell whether chains differ in how many clusters they have: by chance hardly ever, and by enough to matter.
+
+    Where clusters are many, hardly any two points are together, and how often says little.
+
+    Parameters
+    ----------
+    numbers : array (chains, batches)
+    """
+    return _disagree(numbers[:, :, None], NUMBER_MATTERS * numbers.mean())
 
 
 def _disagreement(starts: list[str], sweeps: int, what: str) -> Finding:
