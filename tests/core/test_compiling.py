@@ -102,7 +102,7 @@ def test_a_first_estimate_compiles_little_and_a_second_one_nothing(component, tm
     """LLVM instructions before they are optimised, of all kernels: what compiling costs, the same on every machine."""
     cold = run_alone(FIRST_ESTIMATE.format(component=component, count=True), NUMBA_CACHE_DIR=str(tmp_path))
     mean, instructions = cold.stdout.split()
-    assert 10_000 < int(instructions) < 50_000
+    assert 10_000 < int(instructions) < 51_000
     assert re.search(r"compiling \d+ of \d+ kernels, once for this version", cold.stderr)
     warm = run_alone(FIRST_ESTIMATE.format(component=component, count=False), NUMBA_CACHE_DIR=str(tmp_path))
     assert warm.stdout.split() == [mean, "False"]  # the same number, and no compiler

@@ -391,14 +391,14 @@ def two_crowds():
 def test_joint_updates_are_of_points_that_chains_are_uncertain_of():
     target = two_crowds()
     first = candidate(target, resolve(target, cp.Step()))
-    (tried,) = updating_candidates(target, first, None, Where(1, False, 1))
+    (tried,) = updating_candidates(target, first, Where(1, False, 1))
     assert set(range(40)).isdisjoint(tried.step.joint_updates.points)
     assert len(tried.step.joint_updates.points) >= 8
     assert tried.cost > first.cost
     assert "joint updates of" in str(tried)
     certain = cp.Mixture(target.model.points[:40], cp.Gaussian(noise_sd=0.6, mean_sd=10.0), cp.DirichletProcess(1.0))
     first = candidate(certain, resolve(certain, cp.Step()))
-    assert updating_candidates(certain, first, None, Where(1, False, 1)) == []
+    assert updating_candidates(certain, first, Where(1, False, 1)) == []
 
 
 def test_joint_updates_that_a_pilot_chose_reach_the_estimate():

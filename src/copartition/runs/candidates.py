@@ -15,7 +15,7 @@ from copartition.runs.sampling import DrawJob, run_chains
 from copartition.runs.workers import Where
 from copartition.targets.base import Target
 
-UPDATES = 20  # joint updates after a sweep
+UPDATES, TRIES = 30, 2  # joint updates after a sweep, and ways of dealing in each (`benchmarks/README.md`)
 FEWEST_POINTS = 8  # that are uncertain, for joint updates to be worth a try
 
 # A point is certain if it has so many companions that it nearly always shares a cluster with.
@@ -24,7 +24,7 @@ CHAINS_OF_CANDIDATES, BURN_IN, DRAWS, THINNING = 4, 60, 25, 4
 
 COST_OF_DEALING = 1.2  # of dealing out a point in one way, in updates of one point (`benchmarks/README.md`)
 COST_OF_GUIDES = 1.3  # of a split-merge move that is guided, in others
-WAYS_AHEAD = 3  # what looking ahead costs, in ways of dealing
+WAYS_AHEAD = 1  # what looking ahead costs, in ways of dealing
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def updating_candidates(target: Target, first: Candidate, where: Where) -> list[
     points = uncertain_points(target, first.step, first.init, where)
     if len(points) < FEWEST_POINTS:
         return []
-    step = replace(first.step.resolved, joint_updates=JointUpdates(UPDATES, points))
+    step = replace(first.step.resolved, joint_updates=JointUpdates(UPDATES, points, TRIES))
     return [candidate(target, step, first.init)]
 
 

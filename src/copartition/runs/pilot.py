@@ -114,8 +114,7 @@ def tune(
     chain to be close to its target by `tv_bound`, how often a burn-in is too short and what that costs, and a few
     ordinary chains how variable the functional is. The pilot draws other random numbers than `estimate` does with the
     same seed, so estimates with its settings are as unbiased as any. It counts what steps cost and does not time them:
-    its choice is
-    the same everywhere.
+    its choice is the same everywhere.
 
     Parameters
     ----------
@@ -258,10 +257,11 @@ class _Pilot:
         """The step that is taken, and the start."""
         return self.trials[self.best]
 
-    @property
-    def least_lag(self) -> int:
-        """The lag from which on meetings may be believed."""
-        return LAG_BETWEEN_MODES if self.trials and self.trials[0].pairs.censored else 1
+    def least_lag(self, one: Candidate) -> int:
+        """Return the lag from which on meetings may be believed: long where pairs of the first step stay apart."""
+        first = self.trials[0].pairs if self.trials else None
+        stays_apart = first is not None and first.censored and first.max_sweeps > LAG_BETWEEN_MODES
+        return LAG_BETWEEN_MODES if one.is_annealed or stays_apart else 1
 
     @property
     def start(self) -> Beginning:
@@ -316,7 +316,7 @@ class _Pilot:
 
     def _try(self, one: Candidate, longest: float = np.inf) -> Trial:
         """Run a few pairs with a step; it is out of the question if one takes longer than `longest` sweeps to meet."""
-        lag = min(max(TRIAL_LAG, self.least_lag), self.max_sweeps)
+        lag = min(max(TRIAL_LAG, self.least_lag(one)), self.max_sweeps)
         cap = min(self.max_sweeps, lag + int(min(longest, self.max_sweeps // 10)))
         seed = self._next_seed()
         # Most steps that are out of the question show it in a few pairs.
@@ -377,7 +377,8 @@ class _Pilot:
         if not chosen.pairs.censored:
             self._add(chosen.pairs)
         # The slowest of a few pairs is not the slowest of many.
-        lag = min(max(int(1.5 * least_burn_in(chosen.coupled)), self.least_lag), self.max_sweeps)
+        least = self.least_lag(chosen.candidate)
+        lag = min(max(int(1.5 * least_burn_in(chosen.coupled)), least), self.max_sweeps)
         if chosen.pairs.at_start > MANY_AT_START:  # their meetings say nothing
             lag = min(max(lag, 2 * chosen.pairs.lag), self.max_sweeps)
         count = self._affordable(chosen, lag)
@@ -507,13 +508,13 @@ def _recommend(
     variances = [asymptotic_variance(one) for one in draws]
     tail = tail_of(coupled, differences, variances)
     sweeps = sweeps_for([one.mean(axis=(0, 1)) for one in draws], variances)
-    is_annealed = pilot.chosen.candidate.is_annealed
+    chosen = pilot.chosen.candidate
+    is_annealed = chosen.is_annealed
     horizon = choose_horizon(least_burn_in(coupled), sweeps, pilot.processors, is_annealed)
     burn_in = choose_burn_in(coupled, tail, horizon)
-    burn_in = max(burn_in, pilot.least_lag)
+    burn_in = max(burn_in, pilot.least_lag(chosen))
     min_sweeps = horizon * burn_in
     mean = float(coupled.mean())
-    chosen = pilot.chosen.candidate
     # Components that were not looked at are taken to be as variable as their neighbours.
     every = [
         np.interp(np.arange(f.size), _spaced(f.size), variance)
