@@ -299,7 +299,7 @@ class Estimate(Replicates):
         step = self.made_by["step"]
         for name, part in step.items():
             if name != "coupling" and part is not None:
-                settings[name] = part["number"] if isinstance(part, dict) else part
+                settings[name] = "yes" if part is True else part["number"] if isinstance(part, dict) else part
         coupled = self.meeting_times - self.lag
         asked = f" ({self.made_by['asked']} kept partitions of each)" if "asked" in self.made_by else ""
         lines.append(

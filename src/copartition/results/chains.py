@@ -56,6 +56,8 @@ class MeetingTimes(Displayed):
         Split-merge moves after every sweep.
     joint_updates : int
         Joint updates after these.
+    guided : bool
+        Whether split-merge moves are guided.
     same_start : bool
         Whether all chains start at one partition, without chance.
 
@@ -79,6 +81,7 @@ class MeetingTimes(Displayed):
     coupling: str
     split_merge: int = 0
     joint_updates: int = 0
+    guided: bool = False
     same_start: bool = False
 
     @property
@@ -107,7 +110,8 @@ class MeetingTimes(Displayed):
             return frame_of({name: [value] for name, value in self.numbers().items()}, "coupling", "as_frame=True")
         coupled = self.meeting_times - self.lag
         mean, median, q95 = coupled.mean(), np.median(coupled), np.quantile(coupled, 0.95)
-        moves = f", {self.split_merge} split-merge moves a sweep" if self.split_merge else ""
+        guided = "guided " if self.guided else ""
+        moves = f", {self.split_merge} {guided}split-merge moves a sweep" if self.split_merge else ""
         moves += f", {self.joint_updates} joint updates" if self.joint_updates else ""
         lines = [
             f"{len(coupled)} pairs, coupling {self.coupling}{moves}, lag {self.lag}",

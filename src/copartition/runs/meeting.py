@@ -119,6 +119,7 @@ def watch_pairs(
         coupling=repr(job.step.coupling),
         split_merge=job.step.split_merge,
         joint_updates=job.step.plan.number,
+        guided=bool(job.step.guides.size),
         same_start=job.start.is_fixed,
     )
     return times, found.differences

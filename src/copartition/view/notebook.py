@@ -185,7 +185,7 @@ def _meeting_times(m: MeetingTimes) -> Shown:
                 facts=[
                     ("Coupling", m.coupling),
                     ("Lag", f"{m.lag:,}"),
-                    ("Split-merge moves after a sweep", str(m.split_merge)),
+                    ("Split-merge moves after a sweep", f"{m.split_merge}" + (", guided" if m.guided else "")),
                     ("Joint updates after these", str(m.joint_updates)),
                     ("Seed", str(m.seed)),
                 ],
@@ -272,7 +272,7 @@ def _tuned(t: Tuned) -> Shown:
     updates = [] if t.step.joint_updates is None else [("Joint updates after these", str(t.step.joint_updates))]
     facts = [
         ("Coupling", repr(t.coupling)),
-        ("Split-merge moves after a sweep", str(t.split_merge)),
+        ("Split-merge moves after a sweep", f"{t.split_merge}" + (", guided" if t.step.guided else "")),
         *updates,
         ("Start", str(t.init)),
         ("The pilot cost", f"{t.pilot_sweeps:,.0f} sweeps and {t.pilot_seconds:.2g} CPU seconds"),

@@ -142,7 +142,7 @@ def making_of(e: Replicates) -> list[tuple[str, str]]:
         "Estimated": made_by.get("functional"),
         "Replicates": f"{len(e.values)}" + (f" of {e.wanted} that were asked for" if e.unfinished else ""),
         "Coupling": step.get("coupling"),
-        "Split-merge moves after a sweep": str(step.get("split_merge", 0)),
+        "Split-merge moves after a sweep": f"{step.get('split_merge', 0)}" + (", guided" if step.get("guided") else ""),
         "Joint updates after these": _updates(step.get("joint_updates")),
         "Start": made_by.get("init"),
         "Lag, burn-in, min_sweeps": f"{s['lag']}, {s['burn_in']}, {s['min_sweeps']}",
