@@ -10,13 +10,14 @@ import pytest
 import copartition as cp
 import naive
 import small
+import small_networks
 from copartition import datasets
 from copartition.chains.start import advance_pair, check_start, start_pair
 from copartition.chains.step import BoundStep
 from copartition.core.random import stream
 from copartition.diagnostics import tuning
 from copartition.functionals.base import bind_all
-from copartition.runs.candidates import candidate, cheaper_candidates, updating_candidates
+from copartition.runs.candidates import candidate, cheaper_candidates, guided_candidates, updating_candidates
 from copartition.runs.defaults import resolve
 from copartition.runs.meeting import PairJob, pair_job
 from copartition.runs.progress import Pause
@@ -399,6 +400,22 @@ def test_joint_updates_are_of_points_that_chains_are_uncertain_of():
     certain = cp.Mixture(target.model.points[:40], cp.Gaussian(noise_sd=0.6, mean_sd=10.0), cp.DirichletProcess(1.0))
     first = candidate(certain, resolve(certain, cp.Step()))
     assert updating_candidates(certain, first, Where(1, False, 1)) == []
+
+
+def test_guided_moves_are_tried_where_pairs_are_slow(monkeypatch):
+    """Not where a coupling is named, nor where clusters have no densities of their own."""
+    monkeypatch.setattr("copartition.runs.pilot.SLOW", -1.0)
+    target = two_crowds()
+    t = cp.tune(target, cp.n_clusters(), step=cp.Step(joint_updates=0), pairs=60, modes=False, seed=1)
+    assert "guided split-merge moves after a sweep" in t.reasons[0]
+    named = cp.tune(target, cp.n_clusters(), coupling="path", pairs=60, modes=False, seed=1)
+    assert "guided" not in str(named)
+    network = small_networks.SMALL["corrected"]()[0]
+    assert guided_candidates(network, candidate(network, resolve(network, cp.Step()))) == []
+    first = candidate(target, resolve(target, cp.Step()))
+    (tried,) = guided_candidates(target, first)
+    assert tried.step.guides.shape == (target.n_points, 32)
+    assert tried.cost > first.cost
 
 
 def test_joint_updates_that_a_pilot_chose_reach_the_estimate():

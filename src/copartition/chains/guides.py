@@ -18,6 +18,7 @@ from copartition.targets.base import Target, can_be_drawn
 
 STARTS = ("sequential",) * 3 + ("one_cluster",) * 2 + ("prior",) * 3
 SWEEPS, DRAWS, SWEEPS_A_DRAW = 100, 4, 75  # of each chain: before the draws that are kept, and between these
+IN_ALL = len(STARTS) * (SWEEPS + DRAWS * SWEEPS_A_DRAW)  # sweeps of the pilot
 GUIDES = int.from_bytes(b"guides", "big")  # of the key of random streams
 
 

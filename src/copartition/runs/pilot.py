@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.chains.guides import IN_ALL
 from copartition.chains.start import Beginning, check_start
 from copartition.chains.step import Step
 from copartition.couplings.base import Coupling
@@ -287,6 +288,7 @@ class _Pilot:
             return
         if given.coupling is None and given.guided is None:
             for one in guided_candidates(target, first.candidate):
+                self.sweeps += IN_ALL
                 self._try(one)
         if given.coupling is None and given.joint_updates is None and self.chosen.is_slow:
             where = replace(self._where, seed=self._next_seed())
