@@ -27,20 +27,19 @@ from copartition.core.steps import begin_chain, make_steps, renew_model
 from copartition.diagnostics.checks import BATCHES, gap_between, numbers_differ, spread_between
 from copartition.diagnostics.modes import not_arrived, shares_together
 from copartition.results.kept import narrow
-from copartition.runs.checks import dispersed_starts
+from copartition.runs.checks import reachable_starts
 from copartition.runs.pieces import OneByOne, run_all
 from copartition.runs.progress import Chunks, Pause
 from copartition.runs.sampling import advance_by
 from copartition.runs.workers import Where
 from copartition.targets.base import Target
-from copartition.targets.mixture import Mixture
 
 CHAINS = 4
 DRAWS = 40  # clusterings kept of a stretch of each chain, a multiple of the batches by which chains are compared
 FIRST_STEPS = 20
 LEAST_STEPS = 320  # before chains are believed, where that costs little
 LITTLE = 0.03  # of all work
-MANY_POINTS, MANY_COLUMNS = 2_000, 8  # from which on a start from single points takes too long, or never arrives
+MANY_POINTS = 2_000  # from which on a start from single points takes too long
 LOOKED_AT = 100  # points between which starts are compared
 LAST = 8  # draws of a chain whose log density is looked at
 PIECE = 1.5e9  # work between two looks at the clock
@@ -295,8 +294,8 @@ def _wide(labels: np.ndarray) -> np.ndarray:
 
 def _starts_of(target: Target) -> tuple[list[str], list[Beginning | State]]:
     """Return where chains begin, with names: from as different partitions as the target and its size allow."""
-    known = dispersed_starts(target)
-    if target.n_points > MANY_POINTS or (isinstance(target, Mixture) and target.shape[1] >= MANY_COLUMNS):
+    known = reachable_starts(target)
+    if target.n_points > MANY_POINTS:
         known.pop("singletons", None)
     names: list[str] = [name for name in ("one_cluster", "singletons") if name in known]
     names += ["sequential"] * (CHAINS - len(names))

@@ -30,6 +30,7 @@ from copartition.runs.progress import Chunks, Interrupted, Pause
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import advance_by
 from copartition.targets.base import Target
+from copartition.targets.mixture import Mixture
 
 CHAINS_A_START = 2
 DRAWS_A_BATCH = 10
@@ -40,6 +41,7 @@ SHARE_OF_RUN = 0.1  # of the sweeps of a run that may go into these chains
 COMPONENTS = 200  # of a functional that are looked at
 POINTS_LOOKED_AT = 100  # between which co-clustering is looked at
 MOST_SINGLETONS = 500
+MANY_COLUMNS = 8  # from which on chains hardly ever arrive from single points
 ONE_IN_A_THOUSAND = 0.9995  # on either side
 STARTS = int.from_bytes(b"starts", "big")  # of the key of random streams
 
@@ -49,7 +51,7 @@ def compare_starts(job: Job, outcomes: Outcomes, executor: Any) -> Finding | Non
 
     Random numbers are none that a run with the same seed draws.
     """
-    every = [(name, start) for name, start in dispersed_starts(job.target).items() for _ in range(CHAINS_A_START)]
+    every = [(name, start) for name, start in reachable_starts(job.target).items() for _ in range(CHAINS_A_START)]
     sweeps = _sweeps(job, outcomes, len(every))
     found = _compare(job, outcomes, every, sweeps, executor)
     if found is not None and found.level == DOUBT:  # they may not have arrived
@@ -112,6 +114,14 @@ def dispersed_starts(target: Target) -> dict[str, Beginning]:
         except ValueError:  # no proper colouring, for instance
             continue
     return starts | {"sequential": check_start(target, "sequential")}
+
+
+def reachable_starts(target: Target) -> dict[str, Beginning]:
+    """Return those of these starts from which chains arrive: in many columns not from single points."""
+    starts = dispersed_starts(target)
+    if isinstance(target, Mixture) and target.shape[1] >= MANY_COLUMNS:
+        starts.pop("singletons", None)
+    return starts
 
 
 def most_clusters(target: Target) -> int:
