@@ -204,14 +204,15 @@ def test_numbers_of_clusters_that_differ_are_a_disagreement():
     assert not numbers_differ(33.0 + rng.normal(0.0, 5.0, (4, 4)))  # by chance
 
 
-def test_wide_tables_have_no_chain_that_begins_with_single_rows():
-    """It hardly ever arrives there, and every step of it is dear."""
-    data, component = np.random.default_rng(1).normal(size=(40, 8)), cp.NormalInverseWishart()
-    narrow, wide = cp.Mixture(data[:, :7], component), cp.Mixture(data, component)
-    starts = [
-        chains.OrdinaryChains(one, bind(one, read_step(one)), Where(None, False, 1)).starts for one in (narrow, wide)
-    ]
-    assert starts == [["one_cluster", "singletons", *["sequential"] * 2], ["one_cluster", *["sequential"] * 3]]
+def test_no_chain_of_many_columns_with_full_covariances_begins_with_single_rows():
+    """It hardly ever arrives, and every step of it is dear."""
+    data, full = np.random.default_rng(1).normal(size=(40, 9)), cp.NormalInverseWishart()
+    mixed = cp.Columns([(list(range(7)), full), ([7, 8], cp.NormalInverseGamma())])
+    some = [(data[:, :7], full), (data, full), (data, cp.NormalInverseGamma()), (data, mixed)]
+    targets = [cp.Mixture(table, component) for table, component in some]
+    starts = [chains.OrdinaryChains(one, bind(one, read_step(one)), Where(None, False, 1)).starts for one in targets]
+    assert ["singletons" in names for names in starts] == [True, False, True, True]
+    assert starts[1] == ["one_cluster", *["sequential"] * 3]
 
 
 def test_the_rule_of_the_grade():

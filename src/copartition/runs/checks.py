@@ -30,7 +30,9 @@ from copartition.runs.progress import Chunks, Interrupted, Pause
 from copartition.runs.replicates import Job
 from copartition.runs.sampling import advance_by
 from copartition.targets.base import Target
+from copartition.targets.columns import Columns
 from copartition.targets.mixture import Mixture
+from copartition.targets.normal import NormalInverseWishart
 
 CHAINS_A_START = 2
 DRAWS_A_BATCH = 10
@@ -41,7 +43,7 @@ SHARE_OF_RUN = 0.1  # of the sweeps of a run that may go into these chains
 COMPONENTS = 200  # of a functional that are looked at
 POINTS_LOOKED_AT = 100  # between which co-clustering is looked at
 MOST_SINGLETONS = 500
-MANY_COLUMNS = 8  # from which on chains hardly ever arrive from single points
+MANY_COLUMNS = 8  # from which on chains of full covariances hardly ever arrive from single points
 ONE_IN_A_THOUSAND = 0.9995  # on either side
 STARTS = int.from_bytes(b"starts", "big")  # of the key of random streams
 
@@ -117,10 +119,13 @@ def dispersed_starts(target: Target) -> dict[str, Beginning]:
 
 
 def reachable_starts(target: Target) -> dict[str, Beginning]:
-    """Return those of these starts from which chains arrive: in many columns not from single points."""
+    """Return those of these starts from which chains arrive: not single points with many full covariances."""
     starts = dispersed_starts(target)
-    if isinstance(target, Mixture) and target.shape[1] >= MANY_COLUMNS:
-        starts.pop("singletons", None)
+    if isinstance(target, Mixture):
+        component, every = target.component, range(target.shape[1])
+        parts = component.parts if isinstance(component, Columns) else [(every, component)]
+        if any(isinstance(one, NormalInverseWishart) and len(own) >= MANY_COLUMNS for own, one in parts):
+            starts.pop("singletons", None)
     return starts
 
 
