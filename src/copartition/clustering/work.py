@@ -51,7 +51,8 @@ def _of_part(target: Mixture, columns: list[Any], component: Component) -> float
     if type(component) not in OF_COLUMNS:
         return OF_OTHERS
     if isinstance(component, NormalInverseGamma):
-        places = [target.cells.position(name) for name in columns]
+        labels = [target.cells.label(j) for j in range(target.shape[1])]
+        places = [labels.index(str(name)) for name in columns]
         if target.cells.subset(places).missing().any():
             return OF_INCOMPLETE * len(columns)
     return OF_COLUMNS[type(component)](len(columns))
