@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 
 import copartition as cp
@@ -212,6 +213,8 @@ def test_no_chain_of_many_columns_with_full_covariances_begins_with_single_rows(
     targets = [cp.Mixture(table, component) for table, component in some]
     starts = [chains.OrdinaryChains(one, bind(one, read_step(one)), Where(None, False, 1)).starts for one in targets]
     assert ["singletons" in names for names in starts] == [True, False, True, True]
+    named = cp.Mixture(pandas.DataFrame({"a": data[:, 0], "b": data[:, 1]}), cp.NormalInverseGamma())
+    assert work.Cost(named).of_step(2.0) > 0.0
     assert starts[1] == ["one_cluster", *["sequential"] * 3]
 
 
