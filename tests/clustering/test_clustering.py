@@ -7,7 +7,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-import pandas
 import pytest
 
 import copartition as cp
@@ -207,6 +206,7 @@ def test_numbers_of_clusters_that_differ_are_a_disagreement():
 
 def test_no_chain_of_many_columns_with_full_covariances_begins_with_single_rows():
     """It hardly ever arrives, and every step of it is dear."""
+    pandas = pytest.importorskip("pandas")
     data, full = np.random.default_rng(1).normal(size=(40, 9)), cp.NormalInverseWishart()
     mixed = cp.Columns([(list(range(7)), full), ([7, 8], cp.NormalInverseGamma())])
     some = [(data[:, :7], full), (data, full), (data, cp.NormalInverseGamma()), (data, mixed)]
