@@ -38,8 +38,7 @@ def find_guides(target: Target, step: BoundStep) -> np.ndarray:
     """
     found, count = [], 0
     for number, name in enumerate(STARTS):
-        is_drawn = name == "prior" and can_be_drawn(target)
-        start = check_start(target, name if is_drawn or name != "prior" else "sequential")
+        start = check_start(target, "sequential" if name == "prior" and not can_be_drawn(target) else name)
         own, random = target.of_chain(), stream(0, GUIDES, number)
         chain = advance_chain(own, step, start_chain(own, start, random), random, SWEEPS)
         for _ in range(DRAWS):

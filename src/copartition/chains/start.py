@@ -199,7 +199,7 @@ def _check_labels(target: Target, init: Any, asked: str = "prior") -> np.ndarray
     labels = target.start_labels(init)
     if labels is None:
         drawn = RANDOM_STARTS if target.prior is not None else ["sequential"]
-        drawn = [*drawn, *([ANNEALED] if target.prior is not None and target.has_density else [])]
+        drawn = [*drawn, *([ANNEALED] if can_be_annealed(target) else [])]
         names = ", ".join(repr(name) for name in (*target.starts, *drawn))
         raise ValueError(
             f"init must be {names}, an array of labels or a Start for a {type(target).__name__}, got {shorten(init)}."

@@ -46,7 +46,9 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Joint updates of near points after every sweep, and which points, in how many ways, how many at a "
             "time.  [default: 0; some for networks if no coupling is named]",
         ),
-        click.option("--guided", is_flag=True, help="Let a pilot guide split-merge moves: where chains get stuck."),
+        click.option(
+            "--guided", is_flag=True, help="Let a pilot guide split-merge moves; helps where chains get stuck."
+        ),
         click.option("--metric", default="hamming", show_default=True, help="Of transport: hamming or vi."),
         click.option("--nugget", default=0.0, show_default=True, help="Probability of an independent update."),
         click.option(

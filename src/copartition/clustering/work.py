@@ -52,7 +52,7 @@ def _of_part(target: Mixture, columns: list[Any], component: Component) -> float
         return OF_OTHERS
     if isinstance(component, NormalInverseGamma):
         labels = [target.cells.label(j) for j in range(target.shape[1])]
-        places = [labels.index(one) if one in labels else one for one in columns]  # all columns go by place
+        places = [labels.index(one) if one in labels else one for one in columns]  # by name, or by place
         if target.cells.subset(places).missing().any():
             return OF_INCOMPLETE * len(columns)
     return OF_COLUMNS[type(component)](len(columns))

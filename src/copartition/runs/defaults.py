@@ -123,7 +123,7 @@ def check_guided(target: Target, guided: bool | None, split_merge: int) -> bool 
     if not guided:
         return None
     if target.hooks.in_place:
-        raise ValueError(f"guided must be left out for {shorten(target)}: it splits and merges in the chain itself.")
+        raise ValueError(f"guided must be left out for {shorten(target)}: its clusters have no densities of their own.")
     if not split_merge:
         raise ValueError("guided must be left out, or split_merge at least 1, got split_merge=0.")
     return True
